@@ -21,7 +21,7 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
-use systole_follow::list_cursors;
+use systole_follow::list_begun;
 use systole_log::nats::OpenNatsLog;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_log::{index, search};
@@ -301,9 +301,10 @@ fn describe_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocume
     Ok(ErasedDocument { hash, before: bytes.and_then(|bytes| find_before(&bytes)) })
 }
 
-/// The followers that have a cursor beside the log. A folder that cannot be read is none of theirs.
+/// The followers that began on the log, which was read as a whole just now.
 fn list_followers(log: &Path) -> Vec<String> {
-    list_cursors(log).unwrap_or_default().iter().map(ToString::to_string).collect()
+    let begun = sqlite::open_reading(log).and_then(|reader| list_begun(&reader));
+    begun.unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 /// What still says something of what was erased.

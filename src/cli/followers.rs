@@ -4,18 +4,20 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandExit;
+use super::local_organism::{self, open_bus};
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::Place;
 use super::system_faults;
+use systole_bus::{Broker, PATIENCE};
+use systole_config::OrganismFile;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_doors::api_types::ListedFollowers;
 use systole_doors::client::DoorClient;
-use systole_follow::{
-    FollowerSettings, FollowerStatus, find_mark, find_resend_position, move_cursor, read_statuses,
-};
+use systole_follow::{CursorFault, CursorPlace, FollowerSettings, FollowerStatus, SentForm, find_mark};
 use systole_kit::schema::find_nearest;
+use systole_organism::plan::{BusAccess, StartFault};
 use systole_organism::runfile::RunFile;
 use systole_show::columns::plain;
 use systole_show::layout;
@@ -44,20 +46,28 @@ pub(super) struct FollowCommand {
 
 impl FollowCommand {
     pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
-        let mut followers = self.place.organism(self.place.screen())?.followers;
+        let mut file = self.place.organism(self.place.screen())?;
         if let Some(name) = &self.name {
-            let known: Vec<String> = followers.iter().map(|one| one.name.to_string()).collect();
-            followers.retain(|one| one.name.as_str() == name);
-            if followers.is_empty() {
+            let known: Vec<String> = file.followers.iter().map(|one| one.name.to_string()).collect();
+            file.followers.retain(|one| one.name.as_str() == name);
+            if file.followers.is_empty() {
                 return Err(self.refuse_unknown(name, &known));
             }
         }
         let looking = Looking::open(&self.place)?;
-        if let ([one], Some(_)) = (&followers[..], self.from.as_ref().or(self.since.as_ref())) {
-            let position = self.find_target(&looking, one)?;
-            return move_follower(&looking, one, position);
-        }
-        show_followers(&looking, &followers)
+        local_organism::with_runtime(looking.screen, async {
+            if let ([one], Some(_)) = (&file.followers[..], self.from.as_ref().or(self.since.as_ref())) {
+                if let SentForm::Metrics = one.sends {
+                    let words = format!("{} sends sums and has no cursor", one.name);
+                    let fix = "nothing: what its receiver missed is in the next ones";
+                    return Err(looking.screen.refuse(words, fix));
+                }
+                let cursors = open_cursors(&looking, &file).await?;
+                let position = self.find_target(&looking, one, &cursors).await?;
+                return move_follower(&looking, one, &cursors, position).await;
+            }
+            show_followers(&looking, &file).await
+        })
     }
 
     fn refuse_unknown(&self, name: &str, known: &[String]) -> CommandExit {
@@ -70,11 +80,16 @@ impl FollowCommand {
     }
 
     /// The position after which the follower is to go on.
-    fn find_target(&self, looking: &Looking, one: &FollowerSettings) -> Result<Position, CommandExit> {
+    async fn find_target(
+        &self,
+        looking: &Looking,
+        one: &FollowerSettings,
+        cursors: &CursorPlace,
+    ) -> Result<Position, CommandExit> {
         let (reader, screen) = (&*looking.reader, looking.screen);
         if let Some(since) = &self.since {
             let since = parse_moment(screen, "--since", since, looking.now)?;
-            let found = find_resend_position(&looking.log, &one.name, reader, since);
+            let found = cursors.find_resend_position(&one.name, reader, since).await;
             return found.map_err(|fault| looking.fault(&fault));
         }
         let last = reader.read_last().map_err(|fault| looking.fault(&fault))?;
@@ -90,10 +105,24 @@ impl FollowCommand {
     }
 }
 
+/// Where the cursors are: those of a log in NATS are at its broker.
+async fn open_cursors(looking: &Looking, file: &OrganismFile) -> Result<CursorPlace, CommandExit> {
+    let screen = looking.screen;
+    let (Some(kept), Some(bus)) = (&file.log_kept, open_bus(screen, file, true)?) else {
+        return Ok(CursorPlace::Beside(looking.log.as_path().into()));
+    };
+    let (organism, BusAccess { url, credentials }) = (&file.composition.organism, bus);
+    let reached =
+        Broker::connect_to_cluster(organism, &url, credentials.as_ref(), kept.replicas, PATIENCE).await;
+    let broker = reached.map_err(|fault| local_organism::start_fault(screen, &StartFault::Broker(fault)))?;
+    Ok(CursorPlace::Broker(broker.into()))
+}
+
 /// Moves the cursor of a follower.
-fn move_follower(
+async fn move_follower(
     looking: &Looking,
     follower: &FollowerSettings,
+    cursors: &CursorPlace,
     position: Position,
 ) -> Result<CommandExit, CommandExit> {
     let (screen, name) = (looking.screen, &follower.name);
@@ -102,8 +131,11 @@ fn move_follower(
         let words = format!("the log has lost the record at position {}", position.0);
         return Err(screen.refuse(words, "another position"));
     };
-    move_cursor(&looking.log, name, mark).map_err(|error| {
-        system_faults::report_unwritten(screen, &looking.log, "the cursor beside it", &error)
+    cursors.move_cursor(name, mark).await.map_err(|fault| match fault {
+        CursorFault::File(path, error) => {
+            system_faults::report_unwritten(screen, &path, "the cursor of a follower", &error)
+        }
+        fault => screen.fail_with(CommandExit::Unavailable, fault, "the same again, once the broker answers"),
     })?;
     if screen.json {
         screen.show_value(&json!({"follower": name.as_str(), "position": position.0}));
@@ -115,8 +147,8 @@ fn move_follower(
 }
 
 /// Shows how they fare: as the organism that runs says, or by their cursors.
-fn show_followers(looking: &Looking, followers: &[FollowerSettings]) -> Result<CommandExit, CommandExit> {
-    let screen = looking.screen;
+async fn show_followers(looking: &Looking, file: &OrganismFile) -> Result<CommandExit, CommandExit> {
+    let (screen, followers) = (looking.screen, &file.followers);
     let running = RunFile::find_running(&looking.log);
     let asked = running.map(|run| DoorClient::from_run_file(&run).list_followers());
     let told = match asked {
@@ -132,7 +164,8 @@ fn show_followers(looking: &Looking, followers: &[FollowerSettings]) -> Result<C
         Some(listed) => listed,
         None => {
             let last = looking.reader.read_last().map_err(|fault| looking.fault(&fault))?;
-            ListedFollowers { followers: read_statuses(&looking.log, followers, last) }
+            let cursors = open_cursors(looking, file).await?;
+            ListedFollowers { followers: cursors.read_statuses(followers, last).await }
         }
     };
     listed.followers.retain(|one| followers.iter().any(|known| known.name.as_str() == one.name));
@@ -152,6 +185,7 @@ fn show_follower(looking: &Looking, one: &FollowerStatus) {
     let place = match (one.position, one.behind) {
         (Some(position), Some(0)) => format!("at {position}, the end of the log"),
         (Some(position), Some(behind)) => format!("at {position}, {behind} behind"),
+        _ if one.on == ["metrics"] => "sums, each minute".to_owned(),
         _ => "no cursor yet".to_owned(),
     };
     screen.show(&format!(

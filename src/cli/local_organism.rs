@@ -181,7 +181,11 @@ pub(super) fn build_agents(
 }
 
 /// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
-fn open_bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<BusAccess>, CommandExit> {
+pub(super) fn open_bus(
+    screen: Screen,
+    file: &OrganismFile,
+    still: bool,
+) -> Result<Option<BusAccess>, CommandExit> {
     let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));

@@ -17,7 +17,7 @@ use crate::program::{PATIENCE, Ran, Running, ask, ask_as, lines, run_file, systo
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const TOKEN: &str = "alice-token-0123456789";
-const VARIABLES: [(&str, &str); 2] = [("HOOK", SECRET), ("ALICE_TOKEN", TOKEN)];
+pub(crate) const VARIABLES: [(&str, &str); 2] = [("HOOK", SECRET), ("ALICE_TOKEN", TOKEN)];
 
 /// A receiver: it verifies each signature with the library of another author, prints what it got, and answers as the
 /// file `answer` says, with 200 if there is none.
@@ -64,7 +64,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// At a free port, or at one that it had before.
-    fn start(at: &Path, port: u16) -> Receiver {
+    pub(crate) fn start(at: &Path, port: u16) -> Receiver {
         Receiver::start_program(at, (RECEIVER, "webhooks"), &[SECRET, &port.to_string()])
     }
 
@@ -135,7 +135,7 @@ impl Drop for Receiver {
 }
 
 /// An organism with an echo, one whose messages a person approves, and one that fails; with these followers.
-fn house(follow: &str) -> tempfile::TempDir {
+pub(crate) fn house(follow: &str) -> tempfile::TempDir {
     let guarded = ECHO_XSD.replace("ns/echo/v1", "ns/guarded/v1");
     let broken = ECHO_XSD.replace("ns/echo/v1", "ns/broken/v1");
     let text = format!(
@@ -155,13 +155,13 @@ fn house(follow: &str) -> tempfile::TempDir {
 }
 
 /// A follower of everything, with the payloads.
-fn everything(port: u16) -> String {
+pub(crate) fn everything(port: u16) -> String {
     format!(
         "  siem: {{webhook: \"http://127.0.0.1:{port}/in\", secret_env: HOOK, on: everything, content: whole}}\n"
     )
 }
 
-fn sent(at: &Path, listener: &str, text: &str) -> String {
+pub(crate) fn sent(at: &Path, listener: &str, text: &str) -> String {
     let document = say(text).replace("ns/echo/v1", &format!("ns/{listener}/v1"));
     let taken = ask(&run_file(at), "POST", &format!("/v1/messages?to={listener}"), &[], &document);
     assert!(matches!(taken.status, 200 | 202), "{taken:?}");
@@ -169,7 +169,7 @@ fn sent(at: &Path, listener: &str, text: &str) -> String {
 }
 
 /// The ids and positions of all events that a follower of everything sends, from the record after a position on.
-fn list_expected(at: &Path, after: u64) -> Vec<(String, u64)> {
+pub(crate) fn list_expected(at: &Path, after: u64) -> Vec<(String, u64)> {
     let log = sqlite::open_reading(&at.join("hello.db")).unwrap();
     let log: &dyn LogReader = &log;
     let records = log.records_after(Position(after)).map(|placed| placed.unwrap());
@@ -182,14 +182,14 @@ fn position_of(got: &Value) -> u64 {
 }
 
 /// The ids and positions of what a receiver got, in the order in which each came for the first time.
-fn list_firsts(got: &[Value]) -> Vec<(String, u64)> {
+pub(crate) fn list_firsts(got: &[Value]) -> Vec<(String, u64)> {
     let mut seen = BTreeSet::new();
     let all = got.iter().map(|got| (got["id"].as_str().unwrap().to_owned(), position_of(got)));
     all.filter(|(id, _)| seen.insert(id.clone())).collect()
 }
 
 /// Where a follower began, as the log says.
-fn began(at: &Path) -> u64 {
+pub(crate) fn began(at: &Path) -> u64 {
     let log = systole(at, &["log", "sys", "--json"]);
     let all = log.json_lines();
     let body = all.iter().map(|record| record["body"].as_str().unwrap());

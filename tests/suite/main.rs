@@ -75,6 +75,7 @@ mod find;
 mod first_build;
 mod first_listeners;
 mod followers;
+mod followers_over_nats;
 mod following;
 mod fork;
 mod generated;

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::followers::{Receiver, wait_for};
+use crate::log_records::read_all;
 use crate::organism::folder;
-use crate::program::{Answer, Running, ask, ask_as, run_file};
+use crate::program::{Answer, Running, ask, ask_as, run_file, systole};
 
 const FILE: &str = "organism: {name: hello}
 payloads: {say: text, said: text}
@@ -154,4 +156,104 @@ fn h6_metrics_are_for_those_who_read_and_health_is_for_everyone() {
     let shown = get(at, None, "/metrics");
     assert!(shown.status == 200 && shown.body.contains("# TYPE systole_threads gauge"), "{shown:?}");
     opened.interrupt();
+}
+
+/// A collector: it reads each message with the library of another author, prints its numbers as a page of Prometheus
+/// names them, and answers as the file `answer` says: a status, or `partial`, with which it rejects a number.
+const COLLECTOR: &str = r#"import json, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest, ExportMetricsServiceResponse
+def labels(point):
+    return "{" + ",".join(f'{one.key}="{one.value.string_value}"' for one in point.attributes) + "}"
+class Door(BaseHTTPRequestHandler):
+    def do_POST(self):
+        message = ExportMetricsServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
+        [of] = message.resource_metrics
+        [scope] = of.scope_metrics
+        got = {"path": self.path, "service": of.resource.attributes[0].value.string_value, "kinds": {}, "values": {}, "began": [], "at": []}
+        for metric in scope.metrics:
+            kind = metric.WhichOneof("data")
+            data = getattr(metric, kind)
+            rises = [data.is_monotonic, data.aggregation_temporality] if kind == "sum" else []
+            got["kinds"][metric.name] = [kind, metric.unit, *rises]
+            for point in data.data_points:
+                got["began"].append(point.start_time_unix_nano)
+                got["at"].append(point.time_unix_nano)
+                if kind == "summary":
+                    got["values"][metric.name + "_sum" + labels(point)] = point.sum
+                    got["values"][metric.name + "_count" + labels(point)] = point.count
+                else:
+                    got["values"][metric.name + labels(point)] = getattr(point, point.WhichOneof("value"))
+        print(json.dumps(got), flush=True)
+        said = open("answer").read() if os.path.exists("answer") else "200"
+        answer = ExportMetricsServiceResponse()
+        if said == "partial":
+            answer.partial_success.rejected_data_points, answer.partial_success.error_message = 3, "no room"
+        body = answer.SerializeToString()
+        self.send_response(200 if said == "partial" else int(said))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words):
+        pass
+server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Door)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+#[test]
+fn h6_a_collector_gets_the_numbers_of_the_page_and_again_after_it_failed() {
+    let beside = tempfile::tempdir().unwrap();
+    let collector = Receiver::start_program(beside.path(), (COLLECTOR, "otlp"), &["0"]);
+    let follow =
+        format!("follow: {{numbers: {{otlp: \"http://127.0.0.1:{}\", sends: metrics}}}}\n", collector.port);
+    let folder = folder(&[("organism.yaml", &format!("{FILE}{follow}")), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let organism = Running::organism_with(at, &TOKENS);
+    let empty = collector.next();
+    assert_eq!((&empty["path"], &empty["service"]), (&"/v1/metrics".into(), &"hello".into()), "{empty}");
+    let asked = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">What is smaller?</ask>";
+    let said = "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\">hello</say>";
+    assert_eq!(send(at, "helper", asked, "240").status, 200);
+    assert_eq!(send(at, "fails", said, "240").status, 200);
+    assert_eq!(send(at, "guarded", said, "1").status, 202);
+    organism.interrupt();
+    // They go out at the start, and then each minute.
+    std::fs::write(beside.path().join("answer"), "503").unwrap();
+    let organism = Running::organism_with(at, &TOKENS);
+    let page = metrics(at);
+    let got = collector.next();
+    let sent = got["values"].as_object().unwrap().iter();
+    let sent: BTreeMap<String, f64> =
+        sent.map(|(name, value)| (name.clone(), value.as_f64().unwrap())).collect();
+    let is_of_follower = |name: &str| name.starts_with("systole_follower_behind");
+    let page = page.into_iter().filter(|(name, _)| !is_of_follower(name)).collect::<BTreeMap<_, _>>();
+    assert_eq!(sent, page);
+    assert_eq!(sent["systole_model_money_total{model=\"main\",currency=\"USD\"}"], 5.038881, "{sent:?}");
+    let kinds = &got["kinds"];
+    assert_eq!(kinds["systole_threads"], serde_json::json!(["gauge", ""]));
+    // 2: cumulative.
+    assert_eq!(kinds["systole_calls_total"], serde_json::json!(["sum", "", true, 2]));
+    assert_eq!(kinds["systole_call_seconds"], serde_json::json!(["summary", "s"]));
+    let nanos = read_all(&at.join("hello.db"))[0].header.time.0 * 1_000_000;
+    assert!(got["began"].as_array().unwrap().iter().all(|began| *began == nanos), "{got}");
+    assert!(got["at"].as_array().unwrap().iter().all(|at| at.as_u64() > Some(nanos)), "{got}");
+    // A collector that fails, or that rejects numbers, is shown and gets them again soon.
+    let failed = wait_for(at, |one| !one["error"].is_null());
+    assert_eq!((&failed["error"], &failed["on"][0]), (&"503".into(), &"metrics".into()), "{failed}");
+    std::fs::write(beside.path().join("answer"), "partial").unwrap();
+    let partial = wait_for(at, |one| one["error"].as_str().is_some_and(|why| why != "503"));
+    assert_eq!(partial["error"], "3 metrics are rejected: no room", "{partial}");
+    std::fs::remove_file(beside.path().join("answer")).unwrap();
+    let taken = wait_for(at, |one| one["error"].is_null());
+    assert!(taken["state"] == "follows" && taken["behind"] == 0, "{taken}");
+    let refused = systole(at, &["follow", "numbers", "--from", "now"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("numbers sends sums and has no cursor"), "{refused:?}");
+    organism.interrupt();
+    let shown = systole(at, &["follow"]);
+    assert!(
+        shown.stdout.contains("numbers  waits  sums, each minute  metrics to http://127.0.0.1:"),
+        "{shown:?}"
+    );
 }

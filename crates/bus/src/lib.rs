@@ -15,6 +15,7 @@ mod large_objects;
 pub mod limits;
 mod log;
 pub mod managed;
+mod marks;
 mod monitor;
 mod refusals;
 mod silence;

@@ -85,17 +85,7 @@ impl LogStream {
     /// Appends a message to a partition whose last message is at that place; 0 if it has none.
     pub async fn append_bundle(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> AppendResult {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.name_log(partition));
-        let what = "the log was written";
-        match wire.publish_message(what, &subject, bytes, Some(expected)).await {
-            Ok(Response::Ok(ack)) => AppendResult::At(ack.sequence),
-            Ok(Response::Err { error }) => match error.error_code() {
-                ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
-                    AppendResult::Stale
-                }
-                _ => AppendResult::Refused(wire.report_refused(what, &error.to_string()).to_string()),
-            },
-            Err(unusable) => AppendResult::Unknown(unusable.to_string()),
-        }
+        append_expected(wire, "the log was written", &subject, bytes, Some(expected)).await
     }
 
     /// Stores what is too large for a message, under its hash.
@@ -188,6 +178,26 @@ impl Deref for LogStream {
 
     fn deref(&self) -> &LogSource {
         &self.source
+    }
+}
+
+/// Appends a message to a subject whose last message is at that place, if one is given.
+pub(super) async fn append_expected(
+    wire: &BrokerWire,
+    what: &str,
+    subject: &str,
+    bytes: Vec<u8>,
+    expected: Option<u64>,
+) -> AppendResult {
+    match wire.publish_message(what, subject, bytes, expected).await {
+        Ok(Response::Ok(ack)) => AppendResult::At(ack.sequence),
+        Ok(Response::Err { error }) => match error.error_code() {
+            ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
+                AppendResult::Stale
+            }
+            _ => AppendResult::Refused(wire.report_refused(what, &error.to_string()).to_string()),
+        },
+        Err(unusable) => AppendResult::Unknown(unusable.to_string()),
     }
 }
 

@@ -136,6 +136,11 @@ impl BrokerSubjects {
         format!("o.{}.dlv._secret", self.organism)
     }
 
+    /// The subject of a follower's mark; no listener hears of it.
+    pub fn name_mark(&self, follower: &Name) -> String {
+        format!("o.{}.dlv._follower_{}", self.organism, to_token(follower))
+    }
+
     /// Where the broker reports whom it did not let in, if its configuration forwards that here.
     pub fn name_refused(&self) -> String {
         format!("o.{}.refused.*", self.organism)

@@ -11,7 +11,6 @@ use systole_kit::schema::find_nearest;
 use super::diagnostics::Diagnostics;
 use super::forms::{NamedSection, OneOrMore, PartyMap, WordOf, word_choice};
 use super::key::KeyForm;
-use super::log_kept::Kept;
 use super::names::one_of;
 use super::party::Party;
 use super::reach::KeyVariable;
@@ -22,9 +21,10 @@ use systole_follow::limits::FOLLOWERS;
 
 section! {
     /// One follower as it is declared.
-    pub(super) FollowerKeys "one follower: a receiver of what happens; its name is that of its cursor beside the log" with own never ["secret": "a secret belongs in no file", "secret_env: VARIABLE, the environment variable that holds it"; "url": "it has another name", "webhook";] {
+    pub(super) FollowerKeys "one follower: a receiver of what happens; its name is that of its cursor" with own never ["secret": "a secret belongs in no file", "secret_env: VARIABLE, the environment variable that holds it"; "url": "it has another name", "webhook";] {
         webhook: optional("this or `otlp` is required") <HookAddress> "the address to which each event is posted, `http://` or `https://`; an address of this machine or its network only as an IP address or `localhost`";
-        otlp: optional("this or `webhook` is required") <CollectorAddress> "in place of all the other keys: the address of a collector that gets a span for each turn, as OTLP over HTTP; `/v1/traces` is added if it has no path";
+        otlp: optional("this or `webhook` is required") <CollectorAddress> "in place of `webhook` and its keys: the address of a collector, asked as OTLP over HTTP; `/v1/traces` or `/v1/metrics` is added if it has no path";
+        sends: default(SentSignal::Traces) <WordOf<SentWord>> "with `otlp`: `traces`, a span for each turn; `metrics`, each minute the numbers of `GET /metrics`";
         form: default(HookForm::Standard) <WordOf<HookWord>> "`standard`: JSON, signed as Standard Webhooks says; `slack`: a text for an incoming webhook of Slack";
         secret_env: optional("required with `webhook` and `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
         on: optional("required with `webhook`") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `reopened` (by a retry), `stuck` (a call waits for longer than `limits.stuck`), `refused` and `budget`";
@@ -32,6 +32,7 @@ section! {
     }
 }
 
+word_choice! { SentWord: SentSignal { "traces" = SentSignal::Traces, "metrics" = SentSignal::Metrics } }
 word_choice! { HookWord: HookForm { "standard" = HookForm::Standard, "slack" = HookForm::Slack } }
 word_choice! { ContentWord: EventContent { "none" = EventContent::None, "whole" = EventContent::Whole } }
 
@@ -52,6 +53,23 @@ form! {
     pub(super) Events -> EventSet { KeyForm::Texts, read_events }
 }
 
+/// What a collector gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SentSignal {
+    Traces,
+    Metrics,
+}
+
+impl SentSignal {
+    /// What is sent, and where if an address has no path.
+    fn choose_form(self) -> (SentForm, &'static str) {
+        match self {
+            SentSignal::Traces => (SentForm::Traces, "/v1/traces"),
+            SentSignal::Metrics => (SentForm::Metrics, "/v1/metrics"),
+        }
+    }
+}
+
 fn read_followers(
     diagnostics: &mut Diagnostics,
     node: &Node,
@@ -70,12 +88,12 @@ fn read_followers(
     Some(followers)
 }
 
-/// The keys of a webhook, and why traces have none of them.
-const NOT_OF_TRACES: [(&str, &str); 4] = [
-    ("on", "a span is sent for each turn"),
-    ("form", "spans have the form of OTLP"),
+/// The keys of a webhook, and why a collector has none of them.
+const NOT_OF_OTLP: [(&str, &str); 4] = [
+    ("on", "`sends` says what is sent"),
+    ("form", "all of it has the form of OTLP"),
     ("secret_env", "OTLP has no signature"),
-    ("content", "a span has no payload"),
+    ("content", "no payload is sent"),
 ];
 
 /// Each follower has one carrier, and the keys of that.
@@ -92,7 +110,7 @@ fn check_carrier(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys)
         }
         (true, None) => check_webhook(diagnostics, path, keys),
         (false, Some(_)) => {
-            for (key, why) in NOT_OF_TRACES {
+            for (key, why) in NOT_OF_OTLP {
                 if let Some(at) = own.place_of(key) {
                     let message = format!("{path}.{key}: there is no such key beside `otlp`: {why}");
                     diagnostics.report_value(at, &message, "leave it out");
@@ -103,6 +121,10 @@ fn check_carrier(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys)
 }
 
 fn check_webhook(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys) {
+    if let Some(at) = keys.own.place_of("sends") {
+        let message = format!("{path}.sends: there is no such key beside `webhook`: `on` names its events");
+        diagnostics.report_value(at, &message, "leave it out");
+    }
     keys.own.report_missing(diagnostics, "on", "on: [person, failed]");
     match (keys.form.value, &keys.secret_env) {
         (HookForm::Standard, None) => {
@@ -119,22 +141,21 @@ fn check_webhook(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys)
 
 fn read_address(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
     let fix = "https://HOST/PATH, as its receiver names it";
-    parse_address(diagnostics, (node, path), WebhookAddress::parse, ("a webhook", fix))
+    parse_address(diagnostics, (node, path), ("a webhook", fix))
 }
 
 fn read_collector(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
     let fix = "http://HOST:4318, where the collector takes OTLP over HTTP";
-    parse_address(diagnostics, (node, path), WebhookAddress::parse_collector, ("a collector", fix))
+    parse_address(diagnostics, (node, path), ("a collector", fix))
 }
 
 fn parse_address(
     diagnostics: &mut Diagnostics,
     (node, path): (&Node, &str),
-    parse: fn(&str) -> Result<WebhookAddress, &'static str>,
     (of, fix): (&str, &str),
 ) -> Option<WebhookAddress> {
     let found = value::text(diagnostics, node, path)?;
-    let parsed = parse(&found.value);
+    let parsed = WebhookAddress::parse(&found.value);
     if let Err(why) = &parsed {
         // It may hold a password.
         diagnostics.hide(found.at, &found.value);
@@ -174,19 +195,12 @@ fn read_event(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> 
     found
 }
 
-/// The followers of a file that runs. A log in NATS has none yet.
+/// The followers of a file that runs.
 pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
     followers: &[NamedSection<FollowerKeys>],
-    (parties, kept): (&[Party], Option<&Kept>),
+    parties: &[Party],
 ) -> Vec<FollowerSettings> {
-    if let Some(first) = followers.first()
-        && kept.is_some_and(|kept| kept.kept.is_some())
-    {
-        let message = "follow: a log in NATS has no followers yet, so no event would be sent";
-        let fix = "leave `follow` out, or keep the log in a file: log: {path: organism.db}";
-        diagnostics.report_value(first.key.at, message, fix);
-    }
     let settings = followers.iter().filter_map(|one| {
         let keys = one.keys.as_ref()?;
         if let Some(secret) = &keys.secret_env {
@@ -194,7 +208,8 @@ pub(super) fn resolve(
         }
         let name = one.name.clone()?;
         if let Some(otlp) = &keys.otlp {
-            return Some(FollowerSettings { name, to: otlp.value.clone(), sends: SentForm::Traces });
+            let (sends, path) = keys.sends.value.choose_form();
+            return Some(FollowerSettings { name, to: otlp.value.clone().complete_path(path), sends });
         }
         let events = EventSettings {
             form: keys.form.value,

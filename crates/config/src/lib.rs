@@ -341,8 +341,8 @@ fn check(
     // A stored configuration signs nothing.
     let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
-    let about = (&declared.parties[..], declared.log_kept.as_ref());
-    let followers = lies.map(|_| followers::resolve(&mut diagnostics, &declared.keys.follow.value, about));
+    let follow = &declared.keys.follow.value;
+    let followers = lies.map(|_| followers::resolve(&mut diagnostics, follow, &declared.parties));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));

@@ -24,6 +24,7 @@ use systole_core::types::time::Millis;
 use systole_log::index::{IndexFault, IndexFile};
 use systole_log::search::SearchFile;
 use systole_organism::front::OrganismHandle;
+use systole_organism::indexing::ask_index;
 use systole_organism::resting_verdict::RestingVerdict;
 use systole_queries::index::{LogIndex, describe_fault};
 use systole_queries::log_reads::{PastLog, VisibleLog};
@@ -101,10 +102,6 @@ pub(super) struct LogMoment {
     shared: Arc<SharedReadings>,
 }
 
-/// The fix of a file beside the log that cannot be kept.
-pub(super) const WRITABLE: &str =
-    "the right to write beside the log, with room on its disk; then the same again";
-
 impl LogMoment {
     /// The state of the log. A page that refreshes itself shares it with the others that were told of the same position;
     /// every other page gets the newest.
@@ -156,20 +153,14 @@ impl LogMoment {
         &self,
         mut ask: impl FnMut(&IndexFile) -> Result<T, IndexFault>,
     ) -> Result<T, LogFault> {
-        let mut going_on = |_, _| true;
         let Some(at) = self.at else {
-            let mut index = lock_value(self.front.index());
-            let asked = index.ask(&**self.front.reader(), &mut going_on, &mut ask);
-            for why in index.notes.drain(..) {
-                tracing::warn!(why, fix = WRITABLE, "an answer takes longer than it has to");
-            }
-            return asked.map_err(describe_fault);
+            return ask_index(self.front.index(), &**self.front.reader(), &mut ask);
         };
         let past = self.shared.past_indexes.at_least(self.view.clone(), at, |before| {
             Ok((at, before.unwrap_or_else(|| Arc::new(Mutex::new(LogIndex::apart())))))
         })?;
         let mut index = lock_value(&past);
-        index.ask(&*self.reader, &mut going_on, &mut ask).map_err(describe_fault)
+        index.ask(&*self.reader, &mut |_, _| true, &mut ask).map_err(describe_fault)
     }
 
     /// The client, if it may not see the threads of others.

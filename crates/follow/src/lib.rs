@@ -17,10 +17,10 @@ mod tending;
 mod webhook;
 
 pub use carrier::{EventCarrier, EventOutcome, FollowedEvent};
-pub use cursor::{find_mark, find_resend_position, list_cursors, move_cursor, read_statuses};
+pub use cursor::{CursorFault, CursorPlace, find_mark, list_begun};
 pub use event::{EventSet, FollowedKind};
-pub use otlp::SourceReader;
-pub use plan::{FollowerFault, FollowerPlan};
+pub use otlp::{MetricReader, MetricReading, OtlpSender, SourceReader};
+pub use plan::{FollowerCarrier, FollowerFault, FollowerPlan};
 pub use settings::{EventContent, EventSettings, FollowerSettings, HookForm, SentForm, WebhookAddress};
 pub use status::{FollowerBoard, FollowerState, FollowerStatus};
 pub use tending::{FollowedLog, FollowerTasks, start_followers};

@@ -18,6 +18,8 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub(crate) const BEHIND: Duration = Duration::from_secs(300);
 /// How long a follower waits after a record for more of them: many at once cost less than one at a time.
 pub(crate) const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
+/// How often metrics are sent: collectors expect them about each minute.
+pub(crate) const METRICS_PAUSE: Duration = Duration::from_secs(60);
 /// How often a follower that waits looks whether a person moved its cursor.
 pub(crate) const CURSOR_LOOK: Duration = Duration::from_secs(1);
 

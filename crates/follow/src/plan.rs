@@ -6,7 +6,7 @@ use systole_core::types::ids::Name;
 use systole_http::ProxySettings;
 
 use crate::carrier::EventCarrier;
-use crate::otlp::TraceSender;
+use crate::otlp::OtlpSender;
 use crate::posting::EventPoster;
 use crate::settings::{EventSettings, FollowerSettings, SentForm, WebhookSecret};
 use crate::webhook::WebhookSender;
@@ -16,7 +16,15 @@ pub struct FollowerPlan {
     /// What its file says.
     pub settings: FollowerSettings,
     /// How it reaches its receiver.
-    pub carrier: Arc<dyn EventCarrier>,
+    pub carrier: FollowerCarrier,
+}
+
+/// How a follower reaches its receiver.
+pub enum FollowerCarrier {
+    /// With what is sent about records.
+    Events(Arc<dyn EventCarrier>),
+    /// With metrics.
+    Metrics(Arc<OtlpSender>),
 }
 
 /// Why a follower cannot run.
@@ -43,13 +51,14 @@ impl FollowerPlan {
                 fix: "the proxy variables of the environment, such as HTTPS_PROXY".to_owned(),
             })
         };
-        let carrier: Arc<dyn EventCarrier> = match &settings.sends {
+        let carrier = match &settings.sends {
             SentForm::Events(EventSettings { secret_env, .. }) => {
                 let read = |variable: &String| read_secret(name, variable, read_variable);
                 let secret = secret_env.as_ref().map(read).transpose()?;
-                Arc::new(WebhookSender::new(make_poster("webhook")?, secret))
+                FollowerCarrier::Events(Arc::new(WebhookSender::new(make_poster("webhook")?, secret)))
             }
-            SentForm::Traces => Arc::new(TraceSender::new(make_poster("otlp")?)),
+            SentForm::Traces => FollowerCarrier::Events(Arc::new(OtlpSender::new(make_poster("otlp")?))),
+            SentForm::Metrics => FollowerCarrier::Metrics(Arc::new(OtlpSender::new(make_poster("otlp")?))),
         };
         Ok(FollowerPlan { settings, carrier })
     }

@@ -30,6 +30,8 @@ pub enum SentForm {
     Events(EventSettings),
     /// Spans, as OTLP.
     Traces,
+    /// Sums of the index, as OTLP. It has no cursor.
+    Metrics,
 }
 
 /// The events that a follower posts to a webhook.
@@ -51,6 +53,7 @@ impl SentForm {
         match self {
             SentForm::Events(events) => events.on.list_words(),
             SentForm::Traces => vec!["traces"],
+            SentForm::Metrics => vec!["metrics"],
         }
     }
 }
@@ -95,12 +98,11 @@ impl WebhookAddress {
         Ok(WebhookAddress { at: base.with_path(path), is_private_meant })
     }
 
-    /// Reads the address of a collector. Without a path it has that of traces.
-    pub fn parse_collector(url: &str) -> Result<WebhookAddress, &'static str> {
-        let read = WebhookAddress::parse(url)?;
-        let base = HttpAddress::parse(url)?;
-        let at = if base.path().is_empty() { base.with_path("/v1/traces") } else { read.at };
-        Ok(WebhookAddress { at, ..read })
+    /// The address of a collector: without a path, it has this one.
+    pub fn complete_path(self, path: &str) -> WebhookAddress {
+        let own = self.at.path().split('?').next();
+        let at = if own == Some("/") { self.at.with_path(path) } else { self.at };
+        WebhookAddress { at, ..self }
     }
 
     /// Where to connect, and what to request.
@@ -186,9 +188,9 @@ mod tests {
             ("https://otel.example/otlp/v1/traces", "/otlp/v1/traces"),
             ("https://otel.example/in/", "/in/"),
         ] {
-            assert_eq!(WebhookAddress::parse_collector(url).unwrap().address().path(), path, "{url}");
+            let read = WebhookAddress::parse(url).unwrap().complete_path("/v1/traces");
+            assert_eq!(read.address().path(), path, "{url}");
         }
-        WebhookAddress::parse_collector("otel.example:4318").unwrap_err();
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! Nothing waits for it. It ends with the pump, without a last word: what was not taken is sent after the next start.
 
 use std::convert::Infallible;
-use std::io;
-use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,19 +18,20 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, PlacedRecord, Position};
 use systole_log::slot_file::LogMark;
 use systole_system::clock::WallClock;
-use systole_system::system::describe_error;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use systole_system::watched::read_watched;
 
 use crate::carrier::{EventCarrier, EventOutcome, FollowedEvent};
-use crate::cursor::{OpenCursor, has_begun, make_event_id, read_cursor};
+use crate::cursor::{
+    CursorPlace, CursorStart, FoundCursor, OpenCursor, find_start, list_beginnings, make_event_id,
+};
 use crate::event::FollowedKind;
 use crate::limits::{
     BEHIND, CURSOR_LOOK, FIRST_PAUSE, FOLLOW_PAUSE, LONGEST_PAUSE, PAGE_BYTES, PAGE_RECORDS, REFUSALS,
 };
 use crate::message::write_event;
-use crate::otlp::{SourceReader, TraceReading};
-use crate::plan::FollowerPlan;
+use crate::otlp::{MetricReader, MetricTask, SourceReader, TraceReading};
+use crate::plan::{FollowerCarrier, FollowerPlan};
 use crate::settings::{EventSettings, FollowerSettings, SentForm};
 use crate::status::{FollowerBoard, TaskBoard, TaskState};
 
@@ -40,14 +40,16 @@ use crate::status::{FollowerBoard, TaskBoard, TaskState};
 pub struct FollowedLog {
     /// The organism.
     pub organism: Name,
-    /// The file of the log.
-    pub log: Arc<Path>,
+    /// Where the cursors are.
+    pub cursors: CursorPlace,
     /// Reads it.
     pub reader: Arc<dyn LogReader>,
     /// Its last position.
     pub tail: watch::Receiver<Position>,
     /// Reads the configurations that it has.
     pub read_source: SourceReader,
+    /// Reads its metrics.
+    pub read_metrics: MetricReader,
     /// Records news of followers.
     pub pump: mpsc::WeakSender<PumpInput>,
 }
@@ -63,34 +65,44 @@ pub struct FollowerTasks {
     pub tasks: Vec<RunningTask>,
 }
 
+type BoxedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Starts followers.
 pub fn start_followers(plans: Vec<FollowerPlan>, log: &FollowedLog) -> FollowerTasks {
     let (stop, stopped) = watch::channel(());
-    let (mut all, mut running) = (Vec::new(), Vec::new());
-    for FollowerPlan { settings, carrier } in plans {
-        let board = TaskBoard::default();
-        let name = settings.name.clone();
-        all.push((settings.clone(), board.clone()));
-        let fallen = board.clone();
-        let task = FollowerTask {
-            reading: Arc::new(EventReading::new(settings, log.clone())),
-            tail: log.tail.clone(),
-            carrier,
-            board,
-            stopped: stopped.clone(),
-            level_at: Instant::now(),
+    let all = plans.iter().map(|plan| (plan.settings.clone(), TaskBoard::default()));
+    let all: Vec<(FollowerSettings, TaskBoard)> = all.collect();
+    let boards: Vec<TaskBoard> = all.iter().map(|(_, board)| board.clone()).collect();
+    let (followers, mut running) = (FollowerBoard::new(all), Vec::new());
+    for (FollowerPlan { settings, carrier }, board) in plans.into_iter().zip(boards) {
+        let (name, fallen) = (settings.name.clone(), board.clone());
+        let work: BoxedWork = match carrier {
+            FollowerCarrier::Events(carrier) => {
+                let reading = Arc::new(EventReading::new(settings, log.clone()));
+                let (tail, level_at) = (log.tail.clone(), Instant::now());
+                Box::pin(FollowerTask { reading, tail, carrier, board, level_at }.run())
+            }
+            FollowerCarrier::Metrics(sender) => {
+                let (organism, read) = (log.organism.clone(), log.read_metrics.clone());
+                let (name, followers) = (name.clone(), followers.clone());
+                Box::pin(MetricTask { organism, name, read, sender, board, followers }.run())
+            }
         };
-        running.push(tasks::start_task(
-            TaskKind::Follower(name),
-            task.run_until_stop(),
-            async move |panic| {
-                let error = Some((format!("its task ended: {panic}"), WallClock.now()));
-                let mut state = fallen.lock().unwrap_or_else(PoisonError::into_inner);
-                (state.is_stopped, state.error) = (true, error);
-            },
-        ));
+        let mut stopped = stopped.clone();
+        // What was not taken is sent after the next start, so nothing has to be ended.
+        let until_stop = async move {
+            tokio::select! {
+                _ = stopped.changed() => {}
+                () = work => {}
+            }
+        };
+        running.push(tasks::start_task(TaskKind::Follower(name), until_stop, async move |panic| {
+            let error = Some((format!("its task ended: {panic}"), WallClock.now()));
+            let mut state = fallen.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.is_stopped, state.error) = (true, error);
+        }));
     }
-    FollowerTasks { board: FollowerBoard::new(all), stop: Some(stop), tasks: running }
+    FollowerTasks { board: followers, stop: Some(stop), tasks: running }
 }
 
 /// What reads the log for a follower, on threads that may block.
@@ -126,6 +138,7 @@ impl EventReading {
                 let write = |kind| write_event((organism, kind), (*position, record), *form, *content);
                 Ok(kind.map(write))
             }
+            SentForm::Metrics => Ok(None),
             SentForm::Traces => {
                 let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
                 traces.write_spans(organism, placed, reader)
@@ -173,7 +186,7 @@ impl EventReading {
 
 /// Why a follower goes no further.
 enum Halt {
-    /// The organism stops.
+    /// The log has ended.
     Over,
     /// A person moved its cursor.
     Moved,
@@ -186,23 +199,18 @@ struct FollowerTask {
     tail: watch::Receiver<Position>,
     carrier: Arc<dyn EventCarrier>,
     board: TaskBoard,
-    stopped: watch::Receiver<()>,
     /// When it was at the end of the log the last time.
     level_at: Instant,
 }
 
 impl FollowerTask {
-    async fn run_until_stop(mut self) {
+    async fn run(mut self) {
         loop {
             let Err(halt) = self.follow_log().await;
             match halt {
                 Halt::Over => return,
                 Halt::Moved => {}
-                Halt::Stopped(why) => {
-                    if self.wait_as_stopped(why).await.is_err() {
-                        return;
-                    }
-                }
+                Halt::Stopped(why) => self.wait_as_stopped(why).await,
             }
             self.level_at = Instant::now();
             self.with_state(|state| (state.is_stopped, state.error) = (false, None));
@@ -211,10 +219,7 @@ impl FollowerTask {
 
     /// Sends what the log has behind the cursor, and then what is added to it.
     async fn follow_log(&mut self) -> Result<Infallible, Halt> {
-        let opened = self.read_log(|reading| {
-            OpenCursor::open(&reading.log.log, &reading.settings.name, &*reading.log.reader)
-        });
-        let mut cursor = opened.await?.map_err(Halt::Stopped)?;
+        let mut cursor = self.open_cursor().await?;
         self.with_state(|state| state.position = Some(cursor.mark.position));
         if cursor.is_new {
             self.record_begin(cursor.mark.position).await?;
@@ -229,7 +234,7 @@ impl FollowerTask {
                 Err(fault) if fault.is_damage() => return Err(Halt::Stopped(fault.to_string())),
                 Err(fault) => {
                     self.note_error(fault.to_string());
-                    self.wait_for(pause.next_wait(None), &cursor).await?;
+                    self.wait_for(pause.next_wait(None), Some(&cursor)).await?;
                     continue;
                 }
             };
@@ -248,17 +253,43 @@ impl FollowerTask {
         }
     }
 
+    /// Opens the cursor, or makes it. While the broker does not answer, it is asked again.
+    async fn open_cursor(&mut self) -> Result<OpenCursor, Halt> {
+        let (name, place) = (self.reading.settings.name.clone(), self.reading.log.cursors.clone());
+        let mut pause = Pause::default();
+        loop {
+            let fault = match place.read_cursor(&name).await {
+                Ok(found) => {
+                    let start = self.judge_cursor(found).await?;
+                    match OpenCursor::open(&place, &name, start).await {
+                        Ok(Some(cursor)) => return Ok(cursor),
+                        Ok(None) => continue,
+                        Err(fault) => fault,
+                    }
+                }
+                Err(fault) => fault,
+            };
+            if !fault.may_pass() {
+                return Err(Halt::Stopped(fault.to_string()));
+            }
+            self.note_error(format!("its cursor is not opened: {fault}"));
+            self.wait_for(pause.next_wait(None), None).await?;
+        }
+    }
+
+    async fn judge_cursor(&self, found: FoundCursor) -> Result<CursorStart, Halt> {
+        let start = self.read_log(move |reading| {
+            find_start((&reading.log.cursors, &reading.settings.name), &found, &*reading.log.reader)
+        });
+        start.await?.map_err(Halt::Stopped)
+    }
+
     /// Sends an event until its receiver took it, or refused it too often.
     async fn deliver_event(&mut self, event: &FollowedEvent, cursor: &OpenCursor) -> Result<(), Halt> {
         let (mut pause, mut refusals) = (Pause::default(), 0);
         loop {
-            let carrier = self.carrier.clone();
-            let delivery = tokio::select! {
-                _ = self.stopped.changed() => return Err(Halt::Over),
-                delivery = carrier.send_event(event) => delivery,
-            };
             let position = event.mark.position;
-            let (words, after_ms) = match delivery {
+            let (words, after_ms) = match self.carrier.send_event(event).await {
                 EventOutcome::Taken => {
                     self.note_taken(position).await;
                     return Ok(());
@@ -281,7 +312,7 @@ impl FollowerTask {
             };
             self.note_error(words.clone());
             self.note_behind(position, &words).await;
-            self.wait_for(pause.next_wait(after_ms), cursor).await?;
+            self.wait_for(pause.next_wait(after_ms), Some(cursor)).await?;
         }
     }
 
@@ -293,23 +324,28 @@ impl FollowerTask {
     /// Writes the cursor. Until it is written, nothing more is sent.
     async fn put_mark(&mut self, cursor: &mut OpenCursor, mark: LogMark, is_sent: bool) -> Result<(), Halt> {
         let mut pause = Pause::default();
-        while let Err(error) = cursor.put_mark(mark, is_sent) {
-            self.note_error(format!("its cursor cannot be written: {}", describe_error(&error)));
-            self.wait_for(pause.next_wait(None), cursor).await?;
+        loop {
+            match cursor.put_mark(mark, is_sent).await {
+                Ok(true) => break,
+                Ok(false) => return Err(Halt::Moved),
+                Err(fault) => {
+                    self.note_error(format!("its cursor cannot be written: {fault}"));
+                    self.wait_for(pause.next_wait(None), Some(cursor)).await?;
+                }
+            }
         }
         self.with_state(|state| state.position = Some(mark.position));
-        if is_sent { self.check_cursor(cursor) } else { Ok(()) }
+        Ok(())
     }
 
     /// Has it recorded where it begins, unless the log says so already.
     async fn record_begin(&mut self, position: Position) -> Result<(), Halt> {
-        let is_told = self
-            .read_log(move |reading| has_begun(&*reading.log.reader, &reading.settings.name, Some(position)));
-        match is_told.await? {
-            Ok(true) => Ok(()),
-            Ok(false) => self.record_news(position, FollowerChange::Began).await,
-            Err(fault) => Err(Halt::Stopped(fault.to_string())),
+        let began = self.read_log(|reading| list_beginnings(&*reading.log.reader)).await?;
+        let began = began.map_err(|fault| Halt::Stopped(fault.to_string()))?;
+        if began.contains(&(self.reading.settings.name.clone(), position)) {
+            return Ok(());
         }
+        self.record_news(position, FollowerChange::Began).await
     }
 
     /// Has news recorded, and waits until they are on disk.
@@ -330,10 +366,7 @@ impl FollowerTask {
                 self.tell_pump(&news).await;
                 is_sent = true;
             }
-            tokio::select! {
-                _ = self.stopped.changed() => return Err(Halt::Over),
-                grown = self.tail.changed() => if grown.is_err() { return Err(Halt::Over) },
-            }
+            self.tail.changed().await.map_err(|_| Halt::Over)?;
         }
     }
 
@@ -393,38 +426,37 @@ impl FollowerTask {
     async fn wait_for_more(&mut self, cursor: &OpenCursor) -> Result<(), Halt> {
         loop {
             tokio::select! {
-                _ = self.stopped.changed() => return Err(Halt::Over),
-                grown = self.tail.changed() => match grown {
-                    Ok(()) => break,
-                    Err(_) => return Err(Halt::Over),
-                },
-                () = tokio::time::sleep(CURSOR_LOOK) => self.check_cursor(cursor)?,
+                grown = self.tail.changed() => {
+                    grown.map_err(|_| Halt::Over)?;
+                    break;
+                }
+                () = tokio::time::sleep(CURSOR_LOOK) => self.check_cursor(cursor).await?,
             }
         }
         self.level_at = Instant::now();
-        self.wait_for(FOLLOW_PAUSE, cursor).await
+        self.wait_for(FOLLOW_PAUSE, Some(cursor)).await
     }
 
-    /// Waits for that long.
-    async fn wait_for(&mut self, time: Duration, cursor: &OpenCursor) -> Result<(), Halt> {
+    /// Waits for that long. In a wait that a person notices, it looks whether its cursor is moved.
+    async fn wait_for(&mut self, time: Duration, cursor: Option<&OpenCursor>) -> Result<(), Halt> {
         let until = Instant::now() + time;
         while Instant::now() < until {
             let next = until.min(Instant::now() + CURSOR_LOOK);
-            tokio::select! {
-                _ = self.stopped.changed() => return Err(Halt::Over),
-                () = tokio::time::sleep_until(next) => self.check_cursor(cursor)?,
+            tokio::time::sleep_until(next).await;
+            if let (true, Some(cursor)) = (time >= CURSOR_LOOK, cursor) {
+                self.check_cursor(cursor).await?;
             }
         }
         Ok(())
     }
 
-    fn check_cursor(&self, cursor: &OpenCursor) -> Result<(), Halt> {
-        if cursor.is_moved() { Err(Halt::Moved) } else { Ok(()) }
+    async fn check_cursor(&self, cursor: &OpenCursor) -> Result<(), Halt> {
+        if cursor.is_moved().await { Err(Halt::Moved) } else { Ok(()) }
     }
 
     /// Says that it is stopped, and waits until a person moves its cursor.
-    async fn wait_as_stopped(&mut self, why: String) -> Result<(), Halt> {
-        let (name, log) = (self.reading.settings.name.clone(), self.reading.log.log.clone());
+    async fn wait_as_stopped(&mut self, why: String) {
+        let (name, place) = (self.reading.settings.name.clone(), self.reading.log.cursors.clone());
         let fix = format!("systole follow {name} --from POSITION, or --from now");
         tracing::error!(why, fix, "the follower {name} is stopped");
         let position = self.with_state(|state| {
@@ -432,15 +464,15 @@ impl FollowerTask {
             state.position.unwrap_or_default()
         });
         self.tell_change(position, FollowerChange::Stopped(why)).await;
-        let look = || read_cursor(&log, &name).map_err(|error: io::Error| error.kind());
-        let before = look();
-        while look() == before {
-            tokio::select! {
-                _ = self.stopped.changed() => return Err(Halt::Over),
-                () = tokio::time::sleep(CURSOR_LOOK) => {}
+        // What the broker does not say is no news.
+        let before = place.read_cursor(&name).await.ok();
+        loop {
+            tokio::time::sleep(CURSOR_LOOK).await;
+            let now = place.read_cursor(&name).await.ok();
+            if now.is_some() && now != before {
+                return;
             }
         }
-        Ok(())
     }
 
     /// Reads the log on a thread that may block.

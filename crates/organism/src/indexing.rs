@@ -4,16 +4,23 @@
 //! leaves the index to a reading that has it. What fails is said once and tried again with the next records.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use tokio::sync::watch;
 
-use systole_core::types::ports::{LogReader, Position};
-use systole_log::index::{IndexFault, IndexWait};
-use systole_queries::index::LogIndex;
+use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
+use systole_follow::{MetricReader, MetricReading, SourceReader};
+use systole_log::index::{IndexFault, IndexFile, IndexWait};
+use systole_queries::index::{LogIndex, describe_fault};
+use systole_queries::log_state::LogState;
+use systole_queries::metrics::{MetricSource, read_metrics};
+use systole_system::clock::WallClock;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
 use crate::limits::INDEX_PAUSE;
+
+/// The fix of a file beside the log that cannot be kept.
+pub const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
 
 /// The index of a log, for all that read it.
 pub type SharedIndex = Arc<Mutex<LogIndex>>;
@@ -22,6 +29,39 @@ pub type SharedIndex = Arc<Mutex<LogIndex>>;
 pub(super) fn share_index(log: Option<&Path>) -> SharedIndex {
     let index = log.map_or_else(LogIndex::apart, |log| LogIndex::beside(log, IndexWait::Never));
     Arc::new(Mutex::new(index))
+}
+
+/// Asks an index, with all that the log has now. What keeps it from its file is said on the screen.
+pub fn ask_index<T>(
+    index: &SharedIndex,
+    reader: &dyn LogReader,
+    ask: &mut dyn FnMut(&IndexFile) -> Result<T, IndexFault>,
+) -> Result<T, LogFault> {
+    let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = index.ask(reader, &mut |_, _| true, ask);
+    for why in index.notes.drain(..) {
+        tracing::warn!(why, fix = WRITABLE, "an answer takes longer than it has to");
+    }
+    asked.map_err(describe_fault)
+}
+
+/// Reads the metrics of the running organism.
+pub(super) fn make_metric_reader(
+    index: SharedIndex,
+    reader: &Arc<dyn LogReader>,
+    read_source: &SourceReader,
+) -> MetricReader {
+    let (reader, read_source) = (reader.clone(), read_source.clone());
+    Arc::new(move || {
+        let (reader, read) = (&*reader, |source: &[u8]| read_source(source));
+        let whole = LogState::look(reader, &read, Some(std::process::id()))?;
+        let first = reader.read_after(Position(0), 1)?;
+        let now = WallClock.now();
+        let began = first.first().map_or(now, |(_, record)| record.header.time);
+        let mut ask = |index: &IndexFile| read_metrics(&MetricSource { reader, whole: &whole, now, index });
+        let metrics = ask_index(&index, reader, &mut ask)?;
+        Ok(MetricReading { position: whole.end, began, now, metrics })
+    })
 }
 
 /// Keeps the file of an index up to date until the pump ends.

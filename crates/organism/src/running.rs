@@ -43,7 +43,7 @@ use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
-use systole_follow::{FollowedLog, FollowerPlan, SourceReader};
+use systole_follow::{CursorPlace, FollowedLog, FollowerPlan, SourceReader};
 use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
 use systole_log::nats::LogOwnership;
@@ -203,7 +203,10 @@ impl Organism {
         let read_source: SourceReader = Arc::new(move |source| {
             config::read_source(source, &directory).map_err(|refused| refused.to_string())
         });
-        let followed = FollowedLog { organism, log, reader, tail, read_source, pump };
+        let broker = self.lead.as_ref().and_then(|_| self.front.broker.as_ref()?.upgrade());
+        let cursors = broker.map_or(CursorPlace::Beside(log), CursorPlace::Broker);
+        let read_metrics = indexing::make_metric_reader(places.index.clone(), &reader, &read_source);
+        let followed = FollowedLog { organism, cursors, reader, tail, read_source, read_metrics, pump };
         let following = systole_follow::start_followers(followers, &followed);
         self.tasks.push(keeper);
         self.tasks.push(stuck_calls::start_watch(self.front.clone()));

@@ -1,7 +1,7 @@
-//! What an organism does, in numbers for monitoring: a page in the text form of Prometheus.
+//! What an organism does, in numbers for monitoring, and the page with them in the text form of Prometheus.
 //!
 //! The numbers are sums of the index, so they go on where they were after a restart. An index and the state of the log
-//! come in; text goes out.
+//! come in; numbers or text go out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,34 +29,95 @@ pub struct MetricSource<'a> {
     pub index: &'a IndexFile,
 }
 
-/// A metric: its name, its type and what it means.
-type Metric = (&'static str, &'static str, &'static str);
+/// A metric.
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: MetricKind,
+    /// What it means.
+    pub help: &'static str,
+    /// Its values.
+    pub values: Vec<MetricValue>,
+}
 
-const THREADS: Metric = ("systole_threads", "gauge", "Root threads by their state.");
-const CALLS: Metric = ("systole_calls_total", "counter", "Calls that have ended, by listener and outcome.");
-const CALL_SECONDS: Metric = (
+/// The kind of a metric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricKind {
+    /// A number that rises and falls.
+    Gauge,
+    /// A sum that never falls.
+    Counter,
+    /// How often something happened, and how long all of it took.
+    Summary,
+}
+
+/// A value of a metric.
+pub struct MetricValue {
+    /// What it is the value of.
+    pub labels: Vec<(&'static str, String)>,
+    /// The number.
+    pub number: MetricNumber,
+}
+
+/// A number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricNumber {
+    /// How many.
+    Count(u64),
+    /// How many, and how long all of them took.
+    Took {
+        /// How many.
+        count: u64,
+        /// The time of all.
+        milliseconds: u64,
+    },
+    /// Millionths of an amount of money.
+    Micros(i64),
+}
+
+impl Metric {
+    fn new(
+        (name, kind, help): (&'static str, MetricKind, &'static str),
+        values: impl Iterator<Item = (Vec<(&'static str, String)>, MetricNumber)>,
+    ) -> Metric {
+        let values = values.map(|(labels, number)| MetricValue { labels, number }).collect();
+        Metric { name, kind, help, values }
+    }
+}
+
+const THREADS: (&str, MetricKind, &str) =
+    ("systole_threads", MetricKind::Gauge, "Root threads by their state.");
+const CALLS: (&str, MetricKind, &str) =
+    ("systole_calls_total", MetricKind::Counter, "Calls that have ended, by listener and outcome.");
+const CALL_SECONDS: (&str, MetricKind, &str) = (
     "systole_call_seconds",
-    "summary",
+    MetricKind::Summary,
     "How long the calls that have ended took, with all that they waited for.",
 );
-const REQUESTS: Metric = (
+const REQUESTS: (&str, MetricKind, &str) = (
     "systole_model_requests_total",
-    "counter",
+    MetricKind::Counter,
     "Requests to models that have a result, by model and outcome.",
 );
-const TOKENS: Metric =
-    ("systole_model_tokens_total", "counter", "Tokens that models read and wrote, where known.");
-const MONEY: Metric = ("systole_model_money_total", "counter", "What requests to models cost, by currency.");
-const REFUSALS: Metric = ("systole_refusals_total", "counter", "Refused messages, by code.");
+const TOKENS: (&str, MetricKind, &str) =
+    ("systole_model_tokens_total", MetricKind::Counter, "Tokens that models read and wrote, where known.");
+const MONEY: (&str, MetricKind, &str) =
+    ("systole_model_money_total", MetricKind::Counter, "What requests to models cost, by currency.");
+const REFUSALS: (&str, MetricKind, &str) =
+    ("systole_refusals_total", MetricKind::Counter, "Refused messages, by code.");
+const BEHIND: (&str, MetricKind, &str) =
+    ("systole_follower_behind", MetricKind::Gauge, "Records that a follower has not sent yet.");
 
-/// The page.
-pub fn write_metrics(source: &MetricSource<'_>) -> Result<String, IndexFault> {
-    let mut page = String::new();
+/// The metrics of a log.
+pub fn read_metrics(source: &MetricSource<'_>) -> Result<Vec<Metric>, IndexFault> {
     let threads = count_threads(source)?;
-    let states = ThreadStatus::ALL.iter().map(|status| status.as_str());
-    let threads =
-        states.map(|state| (vec![("state", state.to_owned())], threads.get(state).copied().unwrap_or(0)));
-    add_metric(&mut page, THREADS, "", threads.map(|(labels, count)| (labels, count.to_string())));
+    let threads = ThreadStatus::ALL.iter().map(|status| {
+        let state = status.as_str();
+        let count = threads.get(state).copied().unwrap_or(0);
+        (vec![("state", state.to_owned())], MetricNumber::Count(count))
+    });
+    let mut metrics = vec![Metric::new(THREADS, threads)];
     let totals = source.index.list_totals()?;
     let (calls, requests): (Vec<_>, Vec<_>) = totals.into_iter().partition(|total| total.model.is_empty());
     let mut by_listener = BTreeMap::<String, (u64, u64)>::new();
@@ -64,16 +125,15 @@ pub fn write_metrics(source: &MetricSource<'_>) -> Result<String, IndexFault> {
         let (count, took) = by_listener.entry(call.listener.clone()).or_default();
         (*count, *took) = (count.saturating_add(call.count), took.saturating_add(call.took));
     }
-    let of_calls = calls
-        .into_iter()
-        .map(|call| (vec![("listener", call.listener), ("outcome", call.outcome)], call.count.to_string()));
-    add_metric(&mut page, CALLS, "", of_calls);
-    let label = |listener: &String| vec![("listener", listener.clone())];
-    let sums = by_listener.iter().map(|(name, (_, took))| (label(name), write_seconds(*took)));
-    add_metric(&mut page, CALL_SECONDS, "_sum", sums);
-    for (name, (count, _)) in &by_listener {
-        add_line(&mut page, "systole_call_seconds_count", &label(name), &count.to_string());
-    }
+    let of_calls = calls.into_iter().map(|call| {
+        let labels = vec![("listener", call.listener), ("outcome", call.outcome)];
+        (labels, MetricNumber::Count(call.count))
+    });
+    metrics.push(Metric::new(CALLS, of_calls));
+    let took = by_listener.into_iter().map(|(listener, (count, milliseconds))| {
+        (vec![("listener", listener)], MetricNumber::Took { count, milliseconds })
+    });
+    metrics.push(Metric::new(CALL_SECONDS, took));
     let (mut ended, mut tokens) = (BTreeMap::<_, u64>::new(), BTreeMap::<_, u64>::new());
     for request in requests {
         let model = request.model;
@@ -86,26 +146,22 @@ pub fn write_metrics(source: &MetricSource<'_>) -> Result<String, IndexFault> {
             *ended.entry((model, request.outcome)).or_default() += request.count;
         }
     }
-    let ended = ended
-        .into_iter()
-        .map(|((model, outcome), count)| (vec![("model", model), ("outcome", outcome)], count.to_string()));
-    add_metric(&mut page, REQUESTS, "", ended);
+    let ended = ended.into_iter().map(|((model, outcome), count)| {
+        (vec![("model", model), ("outcome", outcome)], MetricNumber::Count(count))
+    });
+    metrics.push(Metric::new(REQUESTS, ended));
     let tokens = tokens.into_iter().map(|((model, direction), count)| {
-        (vec![("model", model), ("direction", direction.to_owned())], count.to_string())
+        (vec![("model", model), ("direction", direction.to_owned())], MetricNumber::Count(count))
     });
-    add_metric(&mut page, TOKENS, "", tokens);
+    metrics.push(Metric::new(TOKENS, tokens));
     let money = source.index.sum_money()?.into_iter().map(|((model, currency), micros)| {
-        (vec![("model", model), ("currency", currency)], write_millionths(micros))
+        (vec![("model", model), ("currency", currency)], MetricNumber::Micros(micros))
     });
-    add_metric(&mut page, MONEY, "", money);
+    metrics.push(Metric::new(MONEY, money));
     let refusals = source.index.list_refusals()?.into_iter();
-    add_metric(
-        &mut page,
-        REFUSALS,
-        "",
-        refusals.map(|(code, count)| (vec![("code", code)], count.to_string())),
-    );
-    Ok(page)
+    let refusals = refusals.map(|(code, count)| (vec![("code", code)], MetricNumber::Count(count)));
+    metrics.push(Metric::new(REFUSALS, refusals));
+    Ok(metrics)
 }
 
 /// The roots by their states. What is closed comes from the index, what is open from the state of the log.
@@ -133,15 +189,51 @@ fn count_threads(source: &MetricSource<'_>) -> Result<BTreeMap<&'static str, u64
     Ok(counts)
 }
 
-fn add_metric(
-    page: &mut String,
-    (name, kind, help): Metric,
-    ending: &str,
-    values: impl Iterator<Item = (Vec<(&'static str, String)>, String)>,
-) {
-    page.extend(["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"]);
-    for (labels, value) in values {
-        add_line(page, &format!("{name}{ending}"), &labels, &value);
+/// How many records each follower is behind the end of the log, as far as that is known.
+pub fn count_behind(followers: impl Iterator<Item = (String, Option<u64>)>) -> Metric {
+    let known = followers.filter_map(|(name, behind)| Some((name, behind?)));
+    let values = known.map(|(name, behind)| (vec![("follower", name)], MetricNumber::Count(behind)));
+    Metric::new(BEHIND, values)
+}
+
+/// The page with these metrics.
+pub fn write_page(metrics: &[Metric]) -> String {
+    let mut page = String::new();
+    for Metric { name, kind, help, values } in metrics {
+        let kind = match kind {
+            MetricKind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+            MetricKind::Summary => "summary",
+        };
+        page.extend(["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"]);
+        for MetricValue { labels, number } in values {
+            match *number {
+                MetricNumber::Count(count) => add_line(&mut page, name, labels, &count.to_string()),
+                MetricNumber::Micros(_) => {
+                    add_line(&mut page, name, labels, &format!("{:.6}", number.count_units()));
+                }
+                MetricNumber::Took { count, .. } => {
+                    let seconds = format!("{:.3}", number.count_units());
+                    add_line(&mut page, &format!("{name}_sum"), labels, &seconds);
+                    add_line(&mut page, &format!("{name}_count"), labels, &count.to_string());
+                }
+            }
+        }
+    }
+    page
+}
+
+impl MetricNumber {
+    /// The number in its unit: pieces, seconds, or units of a currency.
+    pub fn count_units(self) -> f64 {
+        match self {
+            MetricNumber::Count(count) => count as f64,
+            MetricNumber::Took { milliseconds, .. } => Duration::from_millis(milliseconds).as_secs_f64(),
+            // A second has as many of its millionths as a dollar.
+            MetricNumber::Micros(micros) => {
+                Duration::from_micros(u64::try_from(micros).unwrap_or(0)).as_secs_f64()
+            }
+        }
     }
 }
 
@@ -155,13 +247,4 @@ fn add_line(page: &mut String, name: &str, labels: &[(&'static str, String)], va
 /// The value of a label.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn write_seconds(milliseconds: u64) -> String {
-    format!("{:.3}", Duration::from_millis(milliseconds).as_secs_f64())
-}
-
-fn write_millionths(micros: i64) -> String {
-    // A second has as many of its millionths as a dollar.
-    format!("{:.6}", Duration::from_micros(u64::try_from(micros).unwrap_or(0)).as_secs_f64())
 }

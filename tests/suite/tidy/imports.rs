@@ -36,9 +36,9 @@ pub(crate) const CRATES: [CrateArrows; 28] = [
     ("crates/show", &["core", "kit"], TYPES),
     ("crates/log", &["bus", "core", "proof", "system"], TYPES),
     ("crates/witness", &["core", "http", "log", "proof", "system"], TYPES),
-    ("crates/follow", &["core", "http", "log", "system", "wire"], WHOLE_CORE),
     ("crates/carriers", &["bus", "core", "kit", "sandbox", "system"], TYPES),
     ("crates/queries", &["core", "kit", "log", "show"], WHOLE_CORE),
+    ("crates/follow", &["bus", "core", "http", "log", "queries", "system", "wire"], WHOLE_CORE),
     ("crates/export", &["core", "kit", "log", "proof", "queries", "show"], WHOLE_CORE),
     (
         "crates/config",

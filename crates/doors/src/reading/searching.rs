@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use super::query::QueryFields;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::limits;
-use crate::log_view::{LogMoment, WRITABLE};
+use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_organism::indexing::WRITABLE;
 use systole_queries::narrate::as_json;
 use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
 

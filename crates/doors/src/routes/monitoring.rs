@@ -20,7 +20,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_log::alarms::AlarmKind;
-use systole_queries::metrics::{MetricSource, write_metrics};
+use systole_queries::metrics::{MetricSource, count_behind, read_metrics, write_page};
 
 const METRICS: &str = "/metrics";
 /// The form of the numbers.
@@ -69,9 +69,10 @@ async fn show_metrics(
         let whole = moment.read_state()?;
         moment.ask_index(|index| {
             let (reader, now) = (&*moment.reader, moment.now);
-            write_metrics(&MetricSource { reader, whole: &whole, now, index })
+            read_metrics(&MetricSource { reader, whole: &whole, now, index })
         })
     });
-    let page = read.await.map_err(|refusal| refuse_message(&refusal))?;
-    Ok(([(header::CONTENT_TYPE, TEXT)], page).into_response())
+    let mut metrics = read.await.map_err(|refusal| refuse_message(&refusal))?;
+    metrics.push(count_behind(state.front.followers().into_iter().map(|one| (one.name, one.behind))));
+    Ok(([(header::CONTENT_TYPE, TEXT)], write_page(&metrics)).into_response())
 }

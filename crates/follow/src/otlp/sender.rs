@@ -1,4 +1,4 @@
-//! Posts spans to a collector as OTLP over HTTP, in protobuf.
+//! Posts spans or metrics to a collector as OTLP over HTTP, in protobuf.
 
 use std::pin::Pin;
 
@@ -9,42 +9,44 @@ use prost::Message as _;
 use crate::carrier::{EventCarrier, EventOutcome, FollowedEvent};
 use crate::posting::{EventPoster, write_words};
 
-/// Posts spans to one address.
-pub(crate) struct TraceSender {
+/// Posts to one address.
+pub struct OtlpSender {
     poster: EventPoster,
 }
 
-impl TraceSender {
-    pub(crate) fn new(poster: EventPoster) -> TraceSender {
-        TraceSender { poster }
+impl OtlpSender {
+    pub(crate) fn new(poster: EventPoster) -> OtlpSender {
+        OtlpSender { poster }
     }
 
-    async fn post_spans(&self, event: &FollowedEvent) -> EventOutcome {
+    /// Posts a message with these things.
+    pub(crate) async fn post_message(&self, body: Vec<u8>, things: &str) -> EventOutcome {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-        match self.poster.post(headers, event.body.clone()).await {
-            Ok(answer) => judge_taking(&answer),
+        match self.poster.post(headers, body).await {
+            Ok(answer) => judge_taking(&answer, things),
             Err(outcome) => outcome,
         }
     }
 }
 
-impl EventCarrier for TraceSender {
+impl EventCarrier for OtlpSender {
     fn send_event<'a>(
         &'a self,
         event: &'a FollowedEvent,
     ) -> Pin<Box<dyn Future<Output = EventOutcome> + Send + 'a>> {
-        Box::pin(self.post_spans(event))
+        Box::pin(self.post_message(event.body.clone(), "spans"))
     }
 }
 
-/// A collector that takes a message can say that it rejects spans of it. These are not sent again.
-fn judge_taking(answer: &[u8]) -> EventOutcome {
+/// A collector that takes a message can say that it rejects things in it. These are not sent again. Its answers about
+/// spans and about metrics have the same fields.
+fn judge_taking(answer: &[u8], things: &str) -> EventOutcome {
     let partial = ExportTraceServiceResponse::decode(answer).ok().and_then(|answer| answer.partial_success);
     match partial.filter(|partial| partial.rejected_spans > 0) {
         Some(partial) => {
             let words = write_words(partial.error_message.as_bytes());
-            EventOutcome::TakenInPart(format!("{} spans are rejected: {words}", partial.rejected_spans))
+            EventOutcome::TakenInPart(format!("{} {things} are rejected: {words}", partial.rejected_spans))
         }
         None => EventOutcome::Taken,
     }
@@ -63,9 +65,9 @@ mod tests {
             ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
         };
         let rejected = EventOutcome::TakenInPart("2 spans are rejected: too old".to_owned());
-        assert_eq!(judge_taking(&answer(2)), rejected);
+        assert_eq!(judge_taking(&answer(2), "spans"), rejected);
         for taken in [&answer(0)[..], b"", b"{}"] {
-            assert_eq!(judge_taking(taken), EventOutcome::Taken, "{taken:?}");
+            assert_eq!(judge_taking(taken, "spans"), EventOutcome::Taken, "{taken:?}");
         }
     }
 }

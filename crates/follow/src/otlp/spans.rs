@@ -34,17 +34,24 @@ pub(super) struct SpanPlace<'a> {
 
 /// The message with these spans.
 pub(super) fn make_request(organism: &Name, spans: Vec<Span>) -> ExportTraceServiceRequest {
-    let scope = InstrumentationScope {
+    let scope_spans = vec![ScopeSpans { scope: Some(make_scope()), spans, ..ScopeSpans::default() }];
+    let resource = Some(make_resource(organism));
+    let resource_spans = vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
+    ExportTraceServiceRequest { resource_spans }
+}
+
+/// Who sends it.
+pub(super) fn make_scope() -> InstrumentationScope {
+    InstrumentationScope {
         name: "systole".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ..InstrumentationScope::default()
-    };
-    let resource =
-        Resource { attributes: vec![make_text(SERVICE, organism.as_str())], ..Resource::default() };
-    let scope_spans = vec![ScopeSpans { scope: Some(scope), spans, ..ScopeSpans::default() }];
-    let resource_spans =
-        vec![ResourceSpans { resource: Some(resource), scope_spans, ..ResourceSpans::default() }];
-    ExportTraceServiceRequest { resource_spans }
+    }
+}
+
+/// Whom it is about.
+pub(super) fn make_resource(organism: &Name) -> Resource {
+    Resource { attributes: vec![make_text(SERVICE, organism.as_str())], ..Resource::default() }
 }
 
 /// The span of a turn, and below it one for each request to a model. `close` is the record that closes its call.
@@ -161,7 +168,7 @@ fn make_attribute(key: &str, value: Value) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }
 
-fn make_text(key: &str, value: &str) -> KeyValue {
+pub(super) fn make_text(key: &str, value: &str) -> KeyValue {
     make_attribute(key, Value::StringValue(value.to_owned()))
 }
 
@@ -169,6 +176,6 @@ fn make_int(number: u64) -> Value {
     Value::IntValue(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn count_nanos(at: Millis) -> u64 {
+pub(super) fn count_nanos(at: Millis) -> u64 {
     at.0.saturating_mul(MILLI_NANOS)
 }

@@ -2,7 +2,6 @@
 #![cfg(test)]
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,9 +18,9 @@ use systole_core::types::record::{
 };
 use systole_core::types::time::Millis;
 use systole_follow::{
-    EventCarrier, EventContent, EventOutcome, EventSet, EventSettings, FollowedEvent, FollowedKind,
-    FollowedLog, FollowerPlan, FollowerSettings, FollowerTasks, HookForm, SentForm, SourceReader,
-    WebhookAddress, start_followers,
+    CursorPlace, EventCarrier, EventContent, EventOutcome, EventSet, EventSettings, FollowedEvent,
+    FollowedKind, FollowedLog, FollowerCarrier, FollowerPlan, FollowerSettings, FollowerTasks, HookForm,
+    MetricReader, SentForm, SourceReader, WebhookAddress, start_followers,
 };
 use systole_log::memory::MemoryLog;
 use tokio::sync::{mpsc, watch};
@@ -128,12 +127,21 @@ struct Stage {
 impl Stage {
     fn start(author: Author, settings: FollowerSettings, receiver: &Arc<Receiver>) -> Stage {
         let folder = tempfile::tempdir().unwrap();
-        let log: Arc<Path> = folder.path().join("hello.db").into();
+        let cursors = CursorPlace::Beside(folder.path().join("hello.db").into());
         let (pump, mut inputs) = mpsc::channel(16);
         let reader: Arc<dyn LogReader> = Arc::new(author.log.clone());
         let tail = author.tail.subscribe();
+        let read_metrics: MetricReader = Arc::new(|| panic!("no one asks for metrics"));
         let (read_source, pump_of_log) = (read_no_source(), mpsc::Sender::downgrade(&pump));
-        let log = FollowedLog { organism: name("hello"), log, reader, tail, read_source, pump: pump_of_log };
+        let log = FollowedLog {
+            organism: name("hello"),
+            cursors,
+            reader,
+            tail,
+            read_source,
+            read_metrics,
+            pump: pump_of_log,
+        };
         let author = Arc::new(Mutex::new(author));
         let writer = author.clone();
         #[expect(clippy::disallowed_methods, reason = "the pump of a test")]
@@ -144,7 +152,7 @@ impl Stage {
                 writer.lock().unwrap().add(&ThreadId::new_sys(), &write_news(&news), |_| {});
             }
         });
-        let plan = FollowerPlan { settings, carrier: receiver.clone() };
+        let plan = FollowerPlan { settings, carrier: FollowerCarrier::Events(receiver.clone()) };
         let following = start_followers(vec![plan], &log);
         Stage { author, following, _folder: folder }
     }
