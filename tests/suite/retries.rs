@@ -250,7 +250,8 @@ fn d10_orders_of_two_shells_and_the_console_at_once_open_each_thread_once() {
     let house = house();
     let folder = house.path();
     let organism = Running::organism(folder);
-    let threads = fail(folder, 12);
+    let threads =
+        fail(folder, std::env::var("SYSTOLE_RETRY_ROOTS").map_or(12, |number| number.parse().unwrap()));
     std::fs::write(folder.join("renewed"), "").unwrap();
     let at = failed_list(folder).1;
     let shell = || Running::of(command(folder, &["retry", "--failed", "--yes", "--json"]).spawn().unwrap());

@@ -14,11 +14,14 @@ use crate::program::{Events, Running, ask, run_file};
 /// Kills. `SYSTOLE_RETRY_KILLS=N` makes N.
 const KILLS: u64 = 20;
 
+/// Items. `SYSTOLE_RETRY_ITEMS=N` makes N.
+const ITEMS: u64 = 12;
+
 /// How many items are worked on at once.
 const AT_ONCE: usize = 3;
 
 const EACH: &str = r"
-payloads: {list: [word, 1..40]}
+payloads: {list: [word, 1..1000]}
 workflows:
   polish:
     by: writer
@@ -29,17 +32,22 @@ workflows:
 ";
 
 const REPLIES: &str = r#"
-- {if: '<current-goal id="pick">', say: '{"item": ["a", "b", "c", "lost", "e", "f", "g", "h", "i", "j", "k", "l"]}', times: always}
+- {if: '<current-goal id="pick">', say: '{"item": [LIST]}', times: always}
 FAILURE
 - {if: '<current-goal id="part">', say: A part., times: always}
 - {if: '<current-goal id="answer">', say: All parts are written., times: always}
 "#;
 
-/// Goals of a run: the list, its items and the answer.
-const GOALS: usize = 1 + 12 + 1;
+/// A number that the environment may set.
+fn read_number(variable: &str, other: u64) -> u64 {
+    std::env::var(variable).map_or(other, |number| number.parse().unwrap())
+}
 
-fn house(failure: &str) -> WorkflowHouse {
-    WorkflowHouse::build(EACH, &REPLIES.replace("FAILURE", failure))
+fn house(items: u64, failure: &str) -> WorkflowHouse {
+    let is_lost = |n: u64| n == items * 2 / 5;
+    let names = (1..=items).map(|n| if is_lost(n) { "\"lost\"".to_owned() } else { format!("\"item{n}\"") });
+    let list = names.collect::<Vec<_>>().join(", ");
+    WorkflowHouse::build(EACH, &REPLIES.replace("LIST", &list).replace("FAILURE", failure))
 }
 
 fn count(texts: Vec<String>) -> BTreeMap<String, usize> {
@@ -67,12 +75,15 @@ fn kill_later(house: &WorkflowHouse, organism: Running, (from, most): (u64, u64)
 
 #[test]
 fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice() {
-    let undisturbed = house("");
+    let items = read_number("SYSTOLE_RETRY_ITEMS", ITEMS);
+    // The list, its items and the answer.
+    let goals_of_run = usize::try_from(1 + items + 1).unwrap();
+    let undisturbed = house(items, "");
     assert_eq!(undisturbed.systole(&["ask", "Write it."]).code, Some(0));
     let expected = count(undisturbed.goals());
-    assert_eq!(expected.values().sum::<usize>(), GOALS);
+    assert_eq!(expected.values().sum::<usize>(), goals_of_run);
 
-    let house = house("- {if: \"\\nlost\\n\", error: {status: 400}, times: 1}");
+    let house = house(items, "- {if: \"\\nlost\\n\", error: {status: 400}, times: 1}");
     let organism = house.run();
     assert_eq!(house.systole(&["ask", "Write it."]).code, Some(1));
     let failed = house.systole(&["retry", "@last", "--json"]).json_lines()[0].clone();
@@ -83,9 +94,9 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     organism.signal(Signal::KILL);
     assert_eq!(organism.end().code, None);
 
-    let kills = std::env::var("SYSTOLE_RETRY_KILLS").ok().map_or(KILLS, |number| number.parse().unwrap());
+    let kills = read_number("SYSTOLE_RETRY_KILLS", KILLS);
     let seed = seed();
-    println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_RETRY_KILLS={kills}");
+    println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_RETRY_KILLS={kills} SYSTOLE_RETRY_ITEMS={items}");
     let mut dice = SeededDice::new(seed);
     let mut is_over = false;
     for number in 0..kills {
@@ -113,12 +124,12 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     // Each goal is what it is in an undisturbed run, and only what the preview named was begun twice.
     let goals = count(house.goals());
     assert_eq!(goals.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-    assert_eq!(goals.values().sum::<usize>(), GOALS + starts.len());
+    assert_eq!(goals.values().sum::<usize>(), goals_of_run + starts.len());
     assert_eq!(goals.values().filter(|times| **times == 2).count(), starts.len());
     let (prompts, results) = house.started();
     let distinct: BTreeSet<&String> = prompts.iter().collect();
     // The one that failed had its prompt. What was cancelled beside it may have ended before it had one.
-    let range = GOALS + 1..=GOALS + starts.len();
+    let range = goals_of_run + 1..=goals_of_run + starts.len();
     assert!(range.contains(&distinct.len()), "{} prompts, at most one for each thread", distinct.len());
     let requests = usize::try_from(house.mock.count().requests).unwrap();
     println!(
@@ -127,7 +138,7 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
         starts.len()
     );
     // The item failed with a result, and what was cancelled beside it may have had one.
-    assert!((GOALS + 1..=GOALS + starts.len()).contains(&results), "{results} results");
+    assert!((goals_of_run + 1..=goals_of_run + starts.len()).contains(&results), "{results} results");
     assert!(requests <= prompts.len() && requests >= results, "{requests} requests");
     let verified = house.systole(&["verify", "--state"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
