@@ -266,7 +266,11 @@ fn d10_orders_of_two_shells_and_the_console_at_once_open_each_thread_once() {
             match line["retried"].as_str() {
                 Some(id) => done.push(id.to_owned()),
                 None => assert!(
-                    matches!(line["code"].as_str(), Some("retry.not-failed" | "retry.moved")),
+                    // Who comes too late for very many has the last refusals only counted.
+                    matches!(
+                        line["code"].as_str(),
+                        Some("retry.not-failed" | "retry.moved" | "ingress.throttled")
+                    ),
                     "{line}"
                 ),
             }

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::process::Signal;
-use systole_core::types::record::{RecordCode, SteerEffect};
+use systole_core::types::ports::{LogReader, Position};
+use systole_core::types::record::{Record, RecordCode, RecordKind, SteerEffect};
+use systole_log::sqlite;
 use systole_soak::dice::SeededDice;
 
 use super::house::WorkflowHouse;
@@ -63,11 +65,35 @@ fn retry(house: &WorkflowHouse, thread: &str) {
     assert!(is_done || answer.json["code"] == "retry.not-failed", "{answer:?}");
 }
 
+/// Whether the run has ended behind a position of the log, and where the log ends now.
+fn find_end(house: &WorkflowHouse, from: u64) -> (u64, bool) {
+    let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
+    let log: &dyn LogReader = &log;
+    let (mut last, mut is_over) = (from, false);
+    for placed in log.records_after(Position(from)) {
+        let (position, Record { header, .. }) = placed.unwrap();
+        last = position.0;
+        let is_answer =
+            header.kind == RecordKind::Outcome || header.code.is_some_and(|code| code.as_str() == "final");
+        is_over |= is_answer
+            && header.thread.parent().is_none()
+            && header.call.is_some_and(|call| call.as_str() == "1");
+    }
+    (last, is_over)
+}
+
 /// Lets an organism go on for some records and kills it. Returns up to where the log was read, and whether the run has
-/// ended.
+/// ended. What an earlier life wrote does not count: an organism that is killed again and again before it did something
+/// gives its turn up.
 fn kill_later(house: &WorkflowHouse, organism: Running, (from, most): (u64, u64)) -> (u64, bool) {
-    let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
-    let Some(read) = reads(&mut events, most) else { panic!("it ended by itself: {:?}", organism.end()) };
+    let (from, is_over) = find_end(house, from);
+    let read = if is_over {
+        (from, true)
+    } else {
+        let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
+        let Some(read) = reads(&mut events, most) else { panic!("it ended by itself: {:?}", organism.end()) };
+        read
+    };
     organism.signal(Signal::KILL);
     assert_eq!(organism.end().code, None);
     read
