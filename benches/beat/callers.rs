@@ -75,8 +75,9 @@ impl DoorLine {
         loop {
             line.clear();
             assert!(self.stream.read_line(&mut line).await.unwrap() > 0, "the stream goes on");
-            if let Some(number) = line.strip_prefix("data: ") {
-                return number.trim().parse().unwrap();
+            // The threads in which listeners speak are no numbers.
+            if let Some(number) = line.strip_prefix("data: ").and_then(|data| data.trim().parse().ok()) {
+                return number;
             }
         }
     }

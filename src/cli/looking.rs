@@ -336,6 +336,7 @@ impl Looking {
             let whole = self.whole()?;
             let runs = WorkflowRuns::new(view, &whole, &workflow_steps::describe_step);
             persons::name_outcomes(&mut waiting, &runs).map_err(|fault| self.fault(&fault))?;
+            persons::add_changes(&mut waiting, view).map_err(|fault| self.fault(&fault))?;
         }
         Ok(waiting)
     }

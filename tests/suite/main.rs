@@ -133,6 +133,7 @@ mod page_forms;
 mod page_promises;
 mod page_refusals;
 mod page_truth;
+mod page_words;
 mod pages_over_nats;
 mod paid;
 mod parts;

@@ -195,6 +195,8 @@ pub(crate) const NEWS: usize = 50;
 pub(crate) const NEWEST: usize = 20;
 /// Links of the chain of causes on the page.
 pub(crate) const LINKS: usize = 60;
+/// Calls at work whose words are shown: more than a person reads at once.
+pub(crate) const SPEAKING: usize = 20;
 /// Threads that are named at a running step.
 pub(crate) const RUNNING: usize = 5;
 /// Equal rows that are shown before a difference; more are folded.

@@ -34,7 +34,9 @@ fn list_approvals(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<Value>
         }
         value
     };
-    let seen: Vec<Value> = list_requests(moment, decides)?.into_iter().map(with_may).collect();
+    let mut waiting = list_requests(moment, decides)?;
+    add_changes(moment, &mut waiting, decides)?;
+    let seen: Vec<Value> = waiting.into_iter().map(with_may).collect();
     Ok(Json(json!({"approvals": seen})))
 }
 
@@ -50,6 +52,18 @@ pub(super) fn list_requests(moment: &LogMoment, decides: bool) -> Result<Vec<Wai
         persons::name_outcomes(&mut waiting, &runs)?;
     }
     Ok(waiting)
+}
+
+/// Adds what the steps changed whose outputs are shown, for who reads them in full.
+pub(super) fn add_changes(
+    moment: &LogMoment,
+    waiting: &mut [WaitingRequest],
+    decides: bool,
+) -> Result<(), LogFault> {
+    match decides && !moment.sees_all {
+        false => persons::add_changes(waiting, &*moment.reader),
+        true => persons::add_changes(waiting, &*moment.of_all()),
+    }
 }
 
 /// Who may decide: the operator, and the clients with the role.

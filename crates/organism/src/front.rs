@@ -2,7 +2,7 @@
 //! receipts, and gives read access to the log. It decides nothing and keeps nothing alive: after the organism stops,
 //! every call returns `None` or an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::indexing::{self, SharedIndex};
 use super::live_messages::{LiveObserver, LiveVoice};
+use super::live_words::CallWords;
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
 use super::tail::{FollowPosition, LogTail};
@@ -243,6 +244,21 @@ impl OrganismHandle {
     /// `from`, it starts with the kept messages since that log position; without it, it starts now.
     pub fn listen(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
         self.voice.listen(from, thread)
+    }
+
+    /// What the calls in a thread and below it say now. Whether they are still open is for the log to say.
+    pub fn live_words(&self, thread: &ThreadId) -> Vec<CallWords> {
+        self.voice.list_words(thread)
+    }
+
+    /// How many progress messages there were, as it changes.
+    pub fn count_messages(&self) -> watch::Receiver<u64> {
+        self.voice.count_messages()
+    }
+
+    /// The roots in which something was said after that many messages, among the calls whose words are kept.
+    pub fn list_speaking_roots(&self, after: u64) -> BTreeSet<ThreadId> {
+        self.voice.list_roots(after)
     }
 
     /// The log position of the record in a receipt, for a receipt that repeats an earlier one. Blocks.

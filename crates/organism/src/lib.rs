@@ -18,6 +18,7 @@ mod keeping;
 pub mod keyring;
 mod limits;
 pub mod live_messages;
+pub mod live_words;
 pub mod order;
 pub mod permissions;
 pub mod plan;

@@ -55,6 +55,12 @@ pub(crate) const START_PAUSE: Duration = Duration::from_secs(1);
 
 /// Messages that are kept for the slowest observer, and for those who connect a little late.
 pub(crate) const SPOKEN: usize = 256;
+/// Calls whose words are kept for who looks at them: more than a person follows.
+pub(crate) const SPEAKING: usize = 256;
+/// Characters of what a call says that are shown: the last ones.
+pub(crate) const LIVE_CHARACTERS: usize = 4_000;
+/// Bytes of it that are kept, at least that many characters of any kind.
+pub(crate) const LIVE_BYTES: usize = 4 * LIVE_CHARACTERS;
 /// Records per read: with the largest bodies some tens of megabytes.
 pub(crate) const TAIL_PAGE: usize = 32;
 /// Records in the inbox of one follower, and taken from memory at once.

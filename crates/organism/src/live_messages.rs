@@ -2,7 +2,7 @@
 //! observer: one that falls behind misses messages. The newest messages are kept for a moment, so that a client that
 //! opened a thread still sees how the work began.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -12,6 +12,7 @@ use systole_core::types::ids::{AttemptId, Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_system::watched::read_watched;
 
+use super::live_words::{CallWords, SpeakingCalls};
 use crate::limits;
 
 /// One live message.
@@ -35,6 +36,8 @@ struct KeptMessages {
     /// How many messages came before them.
     before: u64,
     words: VecDeque<LiveMessage>,
+    /// What each call that is at work said so far.
+    calls: SpeakingCalls,
 }
 
 impl KeptMessages {
@@ -63,13 +66,32 @@ impl LiveVoice {
         LiveVoice { kept: Arc::default(), said: watch::channel(0).0, tail }
     }
 
-    /// Passes on a message if it is for the live view only.
+    /// Passes on a message if it is for the live view only. Any other one but a notice ends what its attempt says.
     pub(super) fn pass_live(&self, judged: &JudgedDocument, whole: bool) {
-        if let JudgedContent::Progress { words } = &judged.said {
-            let lease = &judged.lease;
-            let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
-            self.say_live(LiveMessage { listener, id, words, whole, at: read_watched(&self.tail) });
+        let lease = &judged.lease;
+        match &judged.said {
+            JudgedContent::Progress { words } => {
+                let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
+                self.say_live(LiveMessage { listener, id, words, whole, at: read_watched(&self.tail) });
+            }
+            JudgedContent::Notice { .. } => {}
+            _ => lock_kept(&self.kept).calls.end(&lease.id),
         }
+    }
+
+    /// What the calls in a thread and below it say now.
+    pub(super) fn list_words(&self, thread: &ThreadId) -> Vec<CallWords> {
+        lock_kept(&self.kept).calls.list_within(thread)
+    }
+
+    /// How many messages there were, as it changes.
+    pub(super) fn count_messages(&self) -> watch::Receiver<u64> {
+        self.said.subscribe()
+    }
+
+    /// The roots in which something was said after that many messages.
+    pub(super) fn list_roots(&self, after: u64) -> BTreeSet<ThreadId> {
+        lock_kept(&self.kept).calls.list_roots(after)
     }
 
     fn say_live(&self, spoken: LiveMessage) {
@@ -78,8 +100,9 @@ impl LiveVoice {
             kept.words.pop_front();
             kept.before = kept.before.saturating_add(1);
         }
+        let end = kept.end().saturating_add(1);
+        kept.calls.add((&spoken.listener, &spoken.id), (&spoken.words, spoken.whole), end);
         kept.words.push_back(spoken);
-        let end = kept.end();
         drop(kept);
         self.said.send_replace(end);
     }

@@ -16,6 +16,10 @@ pub(crate) const RECENT_RECORDS: u64 = 4096;
 pub const EDGE_RECORDS: u64 = 20_000;
 /// Calls with effects outside that a preview of a retry names.
 pub(crate) const EFFECTS_NAMED: usize = 10;
+/// Threads below a step that are searched for what it changed.
+pub(crate) const STEP_THREADS: usize = 1_000;
+/// Bytes of the changes of a step that are shown with its output: one change set has at most 900 KiB.
+pub(crate) const STEP_CHANGES_BYTES: usize = 1 << 20;
 /// Records before the end of a thread that are searched for its order: those of one commit.
 pub(crate) const COMMIT_RECORDS: u64 = 256;
 /// Records of one tree: a few seconds of reading, more than a person reads on a screen.

@@ -15,7 +15,8 @@ use systole_core::rules::approval_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{RecordCode, RecordKind, SteerEffect};
-use systole_core::types::time::{Millis, spell_duration};
+use systole_core::types::time::Millis;
+use systole_show::clocks;
 use systole_show::columns::plain;
 use systole_show::layout::moment;
 
@@ -98,7 +99,7 @@ impl ThreadPause {
 
     /// The same with its time: `paused since 12:03:04, for 5 m, by alice: maintenance`.
     pub fn sentence(&self, thread: &ThreadId, now: Millis) -> String {
-        let (since, long) = (moment(self.since, now), spell_duration(now.count_since(self.since)));
+        let (since, long) = (moment(self.since, now), clocks::spell_since(self.since, now));
         format!("paused since {since}, for {long}, {}", self.brief(thread))
     }
 

@@ -5,8 +5,11 @@
 //! nothing: the pump knows what may still be decided, and by whom.
 
 mod listed_request;
+mod step_changes;
 
 use serde_json::{Value, json};
+
+pub use step_changes::StepChange;
 
 use super::change_payload;
 use super::full::{self, ShownPayload};
@@ -21,7 +24,8 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
-use systole_core::types::time::{Millis, spell_duration};
+use systole_core::types::time::Millis;
+use systole_show::clocks;
 use systole_show::columns::{self, plain, wrapped};
 use systole_show::layout;
 
@@ -93,6 +97,10 @@ pub struct QuestionMessage {
     pub hash: Digest,
     /// Its stored bytes.
     pub payload: String,
+    /// What the step changed whose output it is; filled in by `add_changes`.
+    pub changes: Vec<StepChange>,
+    /// Its record in the thread of the question.
+    record: u64,
 }
 
 /// A message from outside.
@@ -114,6 +122,21 @@ pub struct OutsideMessage {
 pub fn name_outcomes(waiting: &mut [WaitingRequest], runs: &WorkflowRuns<'_>) -> Result<(), LogFault> {
     for one in waiting.iter_mut().filter(|one| one.payload().is_none()) {
         one.unanswered = runs.of_item(&one.thread, &one.call)?.and_then(|step| step.unanswered);
+    }
+    Ok(())
+}
+
+/// Adds to each output that a question shows what its step changed. It reads the threads of these steps.
+pub fn add_changes(waiting: &mut [WaitingRequest], reader: &dyn LogReader) -> Result<(), LogFault> {
+    for one in waiting {
+        let RequestSubject::Question { shows, .. } = &mut one.about else { continue };
+        for shown in shows {
+            let told = record_of(reader, &one.thread, shown.record)?;
+            shown.changes = match told {
+                Some(told) => step_changes::read_step_changes(reader, &told)?,
+                None => Vec::new(),
+            };
+        }
     }
     Ok(())
 }
@@ -210,6 +233,8 @@ fn question_of(
             from: shown.header.from,
             hash: show.hash,
             payload: String::from_utf8_lossy(&shown.body).into_owned(),
+            changes: Vec::new(),
+            record: show.record,
         });
     }
     Ok(Some(RequestSubject::Question { words: asked.words, shows, choices: asked.choices }))
@@ -274,7 +299,7 @@ impl WaitingRequest {
     pub fn show_rest(&self, now: Millis) -> String {
         match self.expires.count_since(now) {
             0 => "expires now".to_owned(),
-            left => format!("expires in {}", spell_duration(left)),
+            _ => format!("expires in {}", clocks::spell_until(self.expires, now)),
         }
     }
 
@@ -438,6 +463,7 @@ impl QuestionMessage {
         let inside = wrapper.map(|tag| format!(", inside {tag}")).unwrap_or_default();
         let text = format!("    it is message {number} from {from}, {bytes} bytes{inside}");
         lines.extend(wrapped("", 6, &text));
+        self.changes.iter().for_each(|change| lines.extend(change.lines(4)));
         lines
     }
 
@@ -448,6 +474,7 @@ impl QuestionMessage {
             "from": self.from.as_str(),
             "hash": self.hash.to_string(),
             "payload": self.payload,
+            "changes": self.changes.iter().map(StepChange::as_json).collect::<Vec<_>>(),
         })
     }
 }

@@ -113,6 +113,11 @@ impl ConsoleHouse {
     pub(super) fn does(&mut self, asked: &Value) -> Value {
         match asked["what"].as_str() {
             Some("systole") => runs(self.folder.path(), asked),
+            // A program may wait for a file.
+            Some("touch") => {
+                std::fs::write(self.folder.path().join(asked["name"].as_str().unwrap()), "").unwrap();
+                json!({})
+            }
             Some("kill") => {
                 let running = self.running.take().expect("it runs");
                 running.signal(Signal::KILL);

@@ -83,6 +83,16 @@ fn h4_a_form_is_judged_as_it_is_typed() {
 }
 
 #[test]
+fn h4_what_calls_say_is_on_the_page_as_text_until_their_reply_and_clocks_run() {
+    plays("live_words");
+}
+
+#[test]
+fn h4_two_hundred_rows_that_come_at_a_lively_pace_are_each_there_once() {
+    plays("lively_rows");
+}
+
+#[test]
 fn h4_every_page_of_a_large_organism_is_usable() {
     let Some(story) = Story::named("large") else { return };
     let house = LargeHouse::open();

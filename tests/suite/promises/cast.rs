@@ -67,6 +67,10 @@ def recall(first, last, **part):
 def ask(delivery, question, id=1):
     print(f'<ask xmlns="urn:systole:listener:v1" id="{id}" delivery="{delivery}">{question}</ask>', flush=True)
     return sys.stdin.readline().strip()
+def progress(turn, words):
+    print(f'<progress xmlns="urn:systole:listener:v1" delivery="{turn.delivery}">{escape(words)}</progress>', flush=True)
+def until(name):
+    while not os.path.exists(name): time.sleep(0.02)
 def thinks(turn, text):
     "Calls a model that says this, as a listener does that goes by the journal."
     def entry(id, text="", **more):

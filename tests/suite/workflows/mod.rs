@@ -1,5 +1,6 @@
 //! Workflows from the outside: the real program follows goals, with the mock of a provider behind its agents.
 
+mod changed;
 mod house;
 mod kills;
 mod large;

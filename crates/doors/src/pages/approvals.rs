@@ -103,6 +103,7 @@ fn look(
     let mut waiting = waiting::list_requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
+    waiting::add_changes(moment, &mut waiting, sees_all)?;
     let newest = |most: usize, one: Option<PersonRequestId>| {
         let before = one.map(|one| PersonRequestId(one.0.saturating_add(1)));
         let period = DecisionArguments { before, ..DecisionArguments::default() };

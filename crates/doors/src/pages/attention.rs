@@ -10,6 +10,7 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::clocked::ClockedText;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
@@ -32,6 +33,7 @@ use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
 use systole_queries::troubles::Troubles;
 use systole_queries::why::{self, ListedWait, ThreadWaits};
+use systole_show::clocks;
 use systole_show::columns::plain;
 
 /// A list with the number of entries that are left out.
@@ -57,8 +59,8 @@ struct WaitingRow {
     id: String,
     what: String,
     words: String,
-    since: String,
-    left: String,
+    since: ClockedText,
+    left: ClockedText,
     thread: String,
     /// None if the client may not open the thread.
     href: Option<String>,
@@ -69,8 +71,8 @@ struct WaitingRow {
 struct StuckRow {
     thread: String,
     href: String,
-    what: String,
-    since: String,
+    what: ClockedText,
+    since: ClockedText,
     command: String,
 }
 
@@ -80,7 +82,7 @@ struct WrongRow {
     listener: String,
     count: u64,
     words: String,
-    ago: String,
+    ago: ClockedText,
     href: String,
     /// The search that finds all of them.
     all: String,
@@ -115,7 +117,7 @@ struct AttentionPage {
     wrong: BoundedList<WrongRow>,
     is_cut: bool,
     last: u64,
-    paused: Option<(String, String)>,
+    paused: Option<(ClockedText, String)>,
     /// How far the log is proved.
     proof: Vec<(ProofTone, String)>,
     /// Whether checkpoints are signed while it runs.
@@ -126,7 +128,8 @@ struct AttentionPage {
 pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let decides = asked.state.front.composition().has_role(&asked.client, Role::Approve);
-    let seen = asked.read(move |moment| look(moment, decides)).await?;
+    let is_html = asked.is_html;
+    let seen = asked.read(move |moment| look(moment, decides, is_html)).await?;
     if !asked.is_html {
         let waiting: Vec<Value> = seen.waiting.iter().map(WaitingRequest::as_json).collect();
         let stuck: Vec<Value> = seen.stuck.iter().map(stuck_json).collect();
@@ -138,7 +141,7 @@ pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal
     Ok(render_page(&page(asked, &seen, decides)))
 }
 
-fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
+fn look(moment: &LogMoment, decides: bool, is_html: bool) -> Result<Attention, LogFault> {
     let (reader, now) = (&*moment.reader, moment.now);
     let whole = moment.read_state()?;
     let posts = DueCalls::at(&whole, now);
@@ -149,7 +152,7 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
         standing.name_goals(&runs)?;
         standings.push(standing);
     }
-    let mut stuck = why::waits(&standings, now);
+    let mut stuck = clocks::mark_clocks(is_html, || why::waits(&standings, now));
     let limit = moment.composition().stuck_ms;
     stuck.retain(|wait| is_stuck(wait, now, limit));
     let (proof, damage) = proof(moment)?.unzip();
@@ -210,8 +213,8 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
-        what: shorten_text(&wait.what, limits::LONG_WORDS),
-        since: spell_duration(now.count_since(wait.since)),
+        what: ClockedText::of_marked(shorten_text(&wait.what, limits::LONG_WORDS)),
+        since: ClockedText::since(wait.since, now),
         command: wait.command.clone(),
     });
     let wrong = seen.troubles.counts.iter().map(|one| WrongRow {
@@ -219,7 +222,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         listener: one.listener.clone(),
         count: one.count,
         words: shorten_text(&one.message, limits::LONG_WORDS),
-        ago: spell_duration(now.count_since(one.at)),
+        ago: ClockedText::since(one.at, now),
         href: frame.to(&format!("{}/{}", thread_href(&one.thread), one.seq)),
         all: {
             let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encode_part(value)));
@@ -232,7 +235,8 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
     frame.count = if decides { waiting.count() } else { 0 };
     let paused = seen.paused.as_ref();
-    let paused = paused.map(|pause| (pause.sentence(&ThreadId::new_sys(), now), pause.command()));
+    let paused =
+        paused.map(|pause| (ClockedText::of(|| pause.sentence(&ThreadId::new_sys(), now)), pause.command()));
     let last = asked.at.unwrap_or_else(|| asked.state.front.end()).0;
     let mut proof = seen.proof.as_ref().map(|proof| proof.sentences(now)).unwrap_or_default();
     proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
@@ -253,8 +257,8 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
     WaitingRow {
         what: shorten_text(&what, limits::LONG_WORDS),
         words: shorten_text(&words, limits::LONG_WORDS),
-        since: spell_duration(now.count_since(one.asked)),
-        left: one.show_rest(now),
+        since: ClockedText::since(one.asked, now),
+        left: ClockedText::of(|| one.show_rest(now)),
         thread: one.thread.to_string(),
         href: seen
             .open

@@ -150,11 +150,10 @@ async fn waiting_card(
 ) -> Result<(Option<RequestCard>, bool), Refusal> {
     let Some(id) = PersonRequestId::parse(typed) else { return Ok((None, true)) };
     let found = asked.read(move |moment| {
-        let waiting = waiting::list_requests(moment, true)?;
-        Ok(waiting
-            .into_iter()
-            .find(|one| one.id == id)
-            .map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None), one.hash)))
+        let mut waiting = waiting::list_requests(moment, true)?;
+        waiting.retain(|one| one.id == id);
+        waiting::add_changes(moment, &mut waiting, true)?;
+        Ok(waiting.pop().map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None), one.hash)))
     });
     let hash = find_filled(fields, "hash");
     Ok(match found.await? {

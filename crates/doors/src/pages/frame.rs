@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::assets::{ICON, SCRIPT, STYLE};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::Position;
+use systole_core::types::ports::{Clock as _, Position};
 use systole_organism::resting_verdict::{ExportedProof, RestingVerdict};
 use systole_queries::questions::find_query;
+use systole_system::clock::WallClock;
 
 /// The pages that the frame leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,8 +111,9 @@ pub(super) struct Frame {
     pub(super) address: String,
     /// The verdict on a log that is shown without an organism.
     pub(super) at_rest: Option<Arc<RestingVerdict>>,
-    /// The end of the log when the page was asked for.
+    /// The end of the log when the page was asked for, and the server's time.
     pub(super) position: u64,
+    pub(super) now: u64,
     /// Whether the page follows the log.
     pub(super) is_live: bool,
     /// Whether the cookie of the session makes changes, so that no form asks for a token.
@@ -143,6 +145,7 @@ impl Frame {
             address: address.to_owned(),
             at_rest: None,
             position: 0,
+            now: WallClock.now().0,
             is_live: false,
             is_public: false,
             style: STYLE.href(),

@@ -10,6 +10,7 @@ mod approvals;
 mod assets;
 mod attention;
 mod changes;
+mod clocked;
 mod command_line;
 mod configs;
 mod confirming;
@@ -41,6 +42,7 @@ pub(super) mod sessions;
 mod shorten;
 mod side_by_side;
 pub(super) mod signing_in;
+mod speaking;
 mod thread;
 mod thread_orders;
 mod threads;
@@ -92,6 +94,7 @@ fn list_routes() -> Vec<DoorRoute> {
         serve_form("/threads/order", |form| Box::pin(thread_orders::give_order(form))),
         serve_page("/t/{id}", |asked| Box::pin(thread::answer_page(asked))),
         serve_page("/t/{id}/rows", |asked| Box::pin(rows::fresh_rows(asked))),
+        serve_page("/t/{id}/words", |asked| Box::pin(speaking::answer_words(asked))),
         DoorRoute::post("/t/{id}/pause", |form| orders::give(form, ThreadOrder::Pause)),
         DoorRoute::post("/t/{id}/resume", |form| orders::give(form, ThreadOrder::Resume)),
         serve_form("/t/{id}/steer", |form| Box::pin(orders::steer_thread(form))),

@@ -5,8 +5,9 @@
 use systole_kit::writer::visible_again;
 
 use super::amendable;
+use super::clocked::ClockedText;
 use systole_core::types::composition::Composition;
-use systole_core::types::time::{Millis, spell_duration};
+use systole_core::types::time::Millis;
 use systole_queries::full::{self, ShownPayload};
 use systole_queries::glance::glance;
 use systole_queries::persons::{QuestionMessage, RequestSubject, WaitingRequest};
@@ -22,7 +23,7 @@ pub(super) struct RequestCard {
     pub(super) thread: String,
     pub(super) thread_href: Option<String>,
     pub(super) asked: String,
-    pub(super) left: String,
+    pub(super) left: ClockedText,
     pub(super) is_question: bool,
     pub(super) outside: Option<String>,
     pub(super) unknown: Option<String>,
@@ -52,6 +53,8 @@ pub(super) struct ShownMessageCard {
     pub(super) wrapper: Option<String>,
     pub(super) bytes: usize,
     pub(super) number: u64,
+    /// What the step changed whose output it is.
+    pub(super) changes: Vec<String>,
 }
 
 impl RequestCard {
@@ -73,10 +76,6 @@ impl RequestCard {
             RequestSubject::Question { .. } => ("A question".to_owned(), None),
         };
         let payload = one.payload().map(|(_, payload)| payload.to_owned()).unwrap_or_default();
-        let left = match one.expires.count_since(now) {
-            0 => "expires now".to_owned(),
-            left => format!("expires in {}", spell_duration(left)),
-        };
         let outside = one.request.as_ref().map(|asked| {
             let seen = glance(asked.payload.as_bytes());
             let at = layout::moment(asked.at, now);
@@ -91,7 +90,7 @@ impl RequestCard {
             thread: one.thread.to_string(),
             thread_href,
             asked: layout::moment(one.asked, now),
-            left,
+            left: ClockedText::of(|| one.show_rest(now)),
             is_question: one.payload().is_none(),
             outside,
             may_amend: unknown.is_none() && one.payload().is_some(),
@@ -128,6 +127,7 @@ impl ShownMessageCard {
             wrapper,
             bytes: shown.payload.len(),
             number: shown.number,
+            changes: shown.changes.iter().map(|change| change.lines(0).join("\n")).collect(),
         }
     }
 }

@@ -6,10 +6,12 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::clocked::ClockedText;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encode_part, shorten_text};
+use super::speaking::{SpeakingCalls, SpeakingLines};
 use crate::limits;
 use crate::log_view::LogMoment;
 use systole_core::types::client::Role;
@@ -29,6 +31,7 @@ use systole_queries::runs::WorkflowRuns;
 use systole_queries::thread_list::count_retries;
 use systole_queries::tree::{self, TreeEntry};
 use systole_queries::why::{Asker, ThreadWaits, report};
+use systole_show::clocks;
 use systole_show::columns::plain;
 use systole_show::layout::moment as moment_text;
 
@@ -38,7 +41,7 @@ struct ThreadHead {
     by: String,
     to: String,
     opened: String,
-    took: String,
+    took: ClockedText,
     /// What a root cost with everything below it; `None` for a child, or if it is not counted yet.
     cost: Option<CostRow>,
     /// How often it was tried again, in words; `None` if it was not.
@@ -54,10 +57,11 @@ struct ThreadView {
     is_paused_itself: bool,
     is_root: bool,
     is_own: bool,
-    why: Vec<String>,
+    why: Vec<ClockedText>,
     pictured: Pictured,
     now: Millis,
     entries: Vec<TreeEntry>,
+    speaking: SpeakingCalls,
     part: RowPart,
     from: u64,
     seq: u64,
@@ -69,7 +73,7 @@ struct ThreadView {
 
 /// A line of the tree on the page, and how many lists begin before it and end after it.
 pub(super) struct TreeLine {
-    pub(super) text: String,
+    pub(super) text: ClockedText,
     pub(super) href: Option<String>,
     pub(super) is_current: bool,
     /// Whether entries below it follow.
@@ -86,7 +90,7 @@ struct StepLine {
     /// The word of its state, which is also its class.
     state: &'static str,
     mark: &'static str,
-    words: String,
+    words: ClockedText,
     output: Option<String>,
     href: Option<String>,
 }
@@ -98,7 +102,9 @@ struct ThreadPage {
     id: String,
     /// The id as it is shown.
     name: String,
+    root: String,
     view: ThreadView,
+    speaking: SpeakingLines,
     /// The steps of its run, if a workflow runs in it, and a note if they cannot be read.
     steps_of_run: Vec<StepLine>,
     note: Option<String>,
@@ -155,7 +161,6 @@ fn view(
         Some(_) => None,
     };
     let retries = root.as_ref().map(|root| root.retries.into()).filter(|retries| *retries > 0);
-    let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
         let subject = root.as_ref().map_or(&seen.words, |root| &root.subject);
@@ -164,19 +169,18 @@ fn view(
             by: h.from.to_string(),
             to: h.to.map(|to| to.to_string()).unwrap_or_default(),
             opened: moment_text(h.time, now),
-            took: spell_duration(end.count_since(h.time)),
+            took: match standing.is_at_work() {
+                true => ClockedText::since(h.time, now),
+                false => ClockedText::of(|| spell_duration(standing.touched.count_since(h.time))),
+            },
             retries: retries.map(count_retries),
             cost: root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used)),
         }
     });
     let newest = (thread.seq + 1).saturating_sub(limits::ROWS as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
-    let asker = Asker { now, start: None, all: false };
-    let is_at_rest = moment.front.at_rest().is_some();
-    // No command changes a log at rest.
-    let why =
-        report(&standing, &asker).into_iter().take_while(|line| !is_at_rest || !line.starts_with("next:"));
-    let why: Vec<String> = why.map(|line| shorten_text(&line, limits::WHY_WORDS)).collect();
+    let why = spell_waits(&standing, now, (is_html, moment.front.at_rest().is_some()));
+    let entries = clocks::mark_clocks(is_html, || tree::entries(tree, standing.status(), &reasons, now));
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
         part = rows::read(reader, id, (from, limits::ROWS, step))?;
@@ -197,10 +201,11 @@ fn view(
         is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),
         is_root: id.parent().is_none(),
         is_own,
-        why,
+        why: why.into_iter().map(ClockedText::of_marked).collect(),
         pictured,
         now,
-        entries: tree::entries(tree, standing.status(), &reasons, now),
+        entries,
+        speaking: SpeakingCalls::read(moment, &whole, &posts, id),
         part,
         from,
         seq: thread.seq,
@@ -208,6 +213,14 @@ fn view(
         end: moment.front.end().0,
         json,
     }))
+}
+
+/// Why it waits, without the commands that no log at rest takes; with running durations for a page.
+fn spell_waits(standing: &ThreadWaits, now: Millis, (is_html, is_at_rest): (bool, bool)) -> Vec<String> {
+    let asker = Asker { now, start: None, all: false };
+    let lines = clocks::mark_clocks(is_html, || report(standing, &asker)).into_iter();
+    let lines = lines.take_while(|line| !is_at_rest || !line.starts_with("next:"));
+    lines.map(|line| shorten_text(&line, limits::WHY_WORDS)).collect()
 }
 
 /// A record for programs with a short body. Its own address has all of it.
@@ -264,6 +277,8 @@ fn page(
     ThreadPage {
         id: encode_part(id.as_str()),
         name: id.to_string(),
+        root: id.root_of().to_string(),
+        speaking: std::mem::take(&mut view.speaking).into_lines(&frame),
         steps_of_run,
         note,
         tree,
@@ -293,7 +308,7 @@ fn step_lines(rows: &[StepRow], (depth, now): (usize, Millis), frame: &Frame, li
             name: plain(&row.id),
             state: row.state.as_str(),
             mark: row.state.mark(),
-            words: picture::row_words(row, now).join(" · "),
+            words: ClockedText::of(|| picture::row_words(row, now).join(" · ")),
             output: row.output.clone(),
             href,
         });
@@ -313,7 +328,7 @@ pub(super) fn lines(entries: &[TreeEntry], frame: &Frame, shown: &ThreadId) -> V
         let is_current =
             entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
         lines.push(TreeLine {
-            text: shorten_text(entry.text.trim_start(), limits::TREE_WORDS),
+            text: ClockedText::of_marked(shorten_text(entry.text.trim_start(), limits::TREE_WORDS)),
             href,
             is_current,
             opens: next > entry.depth,

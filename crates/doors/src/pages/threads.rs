@@ -8,6 +8,7 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::clocked::ClockedText;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
@@ -39,12 +40,12 @@ struct ThreadRow {
     id: String,
     href: String,
     state: &'static str,
-    since: String,
+    since: ClockedText,
     words: String,
     by: String,
     to: String,
     request: String,
-    age: String,
+    age: ClockedText,
     opened: String,
     took: String,
     records: u64,
@@ -183,12 +184,12 @@ fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
         id: entry.thread.to_string(),
         href: link(&entry.thread),
         state: listed.entry.state(),
-        since: spell_duration(now.count_since(since)),
+        since: ClockedText::since(since, now),
         words: shorten_text(&words.join(": "), limits::WORDS),
         by: root.client.clone(),
         to: root.entry.clone(),
         request: shorten_text(&format!("<{}> {}", root.element, root.subject), limits::WORDS),
-        age: spell_duration(now.count_since(Millis(root.opened))),
+        age: ClockedText::since(Millis(root.opened), now),
         opened: Millis(root.opened).to_string(),
         took: if root.outcome.is_empty() { String::new() } else { spell_duration(root.took) },
         records: listed.records,

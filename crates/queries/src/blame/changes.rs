@@ -34,6 +34,8 @@ pub(crate) struct ChangeSet {
     pub(crate) approval: Option<ChangeApproval>,
     /// Whether the log has no result of it.
     pub(crate) is_open: bool,
+    /// Its outcome, in the workspace's word; empty without a result.
+    pub(crate) outcome: String,
 }
 
 /// A person's decision.
@@ -53,6 +55,21 @@ pub(crate) fn changes(reader: &dyn LogReader, workspace: &Name) -> Result<Vec<Ch
         found.take(&placed?.1, workspace);
     }
     Ok(found.all())
+}
+
+/// Those of some records of threads, in the order of each thread.
+pub(crate) fn read_changes(records: &[Record], workspace: &Name) -> Vec<ChangeSet> {
+    let mut found = Found::default();
+    records.iter().for_each(|record| found.take(record, workspace));
+    found.all()
+}
+
+/// Whether a record is an order that a workspace sends to itself.
+pub(crate) fn is_order(record: &Record) -> bool {
+    let h = &record.header;
+    h.kind == RecordKind::Message
+        && h.to.as_ref() == Some(&h.from)
+        && ChangeElement::read(&record.body).is_some_and(|root| root.local == "apply")
 }
 
 #[derive(Default)]
@@ -131,7 +148,8 @@ impl Found {
         });
         let files = change.files.iter().cloned().chain(by_commands).collect();
         let approval = self.approval_of(&change);
-        self.happened.push(ChangeSet { files, approval, ..change });
+        let outcome = root.attribute("outcome").unwrap_or_default().to_owned();
+        self.happened.push(ChangeSet { files, approval, outcome, ..change });
     }
 
     fn approval_of(&self, change: &ChangeSet) -> Option<ChangeApproval> {
@@ -188,5 +206,6 @@ fn read_proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
         files: files.collect(),
         approval: None,
         is_open: false,
+        outcome: String::new(),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! A log and a file come in; an account goes out. It says so where something outside changed the file.
 
-mod changes;
+pub(crate) mod changes;
 mod lines;
 mod whole_file;
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{OutsideMessage, QuestionMessage, RequestSubject, WaitingRequest};
+use super::{OutsideMessage, QuestionMessage, RequestSubject, StepChange, WaitingRequest};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::time::Millis;
@@ -67,7 +67,7 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
         let choice = |one: &Value| one.as_str().map(str::to_owned).ok_or("a choice is no text".to_owned());
         return Ok(RequestSubject::Question {
             words: fields.find_owned("question")?,
-            shows: fields.each("shows", message)?,
+            shows: fields.each("shows", read_message)?,
             choices: fields.each("choices", choice)?,
         });
     }
@@ -79,14 +79,28 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
     Ok(RequestSubject::Approval { element: fields.find_owned("element")?, payload, unknown })
 }
 
-fn message(value: &Value) -> Result<QuestionMessage, String> {
+pub(super) fn read_message(value: &Value) -> Result<QuestionMessage, String> {
     let fields = Fields(value);
     let (hash, payload) = (fields.read("hash", Digest::parse)?, fields.find_owned("payload")?);
     if Digest::hash_bytes(payload.as_bytes()) != hash {
         return Err("a message of the question does not have its hash".to_owned());
     }
     let (number, label) = (fields.number("seq")?, fields.find_owned("label")?);
-    Ok(QuestionMessage { number, label, from: fields.read("from", Name::parse)?, hash, payload })
+    // Organisms of older versions do not tell them.
+    let changes = if value.get("changes").is_some() { fields.each("changes", change)? } else { Vec::new() };
+    let from = fields.read("from", Name::parse)?;
+    Ok(QuestionMessage { number, label, from, hash, payload, changes, record: 0 })
+}
+
+fn change(value: &Value) -> Result<StepChange, String> {
+    let fields = Fields(value);
+    Ok(StepChange {
+        workspace: fields.read("workspace", Name::parse)?,
+        thread: fields.read("thread", ThreadId::parse)?,
+        seq: fields.number("seq")?,
+        outcome: fields.find_owned("outcome")?,
+        payload: fields.find_owned("payload")?,
+    })
 }
 
 fn outside(value: &Value) -> Result<OutsideMessage, String> {

@@ -5,6 +5,7 @@
 use super::rows::{RunPicture, StepRow, StepState};
 use crate::costs::CostRow;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_show::clocks;
 use systole_show::columns::{counted, cut, plain, width};
 use systole_show::layout::{TextTone, paint};
 
@@ -62,7 +63,10 @@ fn output_words(row: &StepRow, output: &str) -> String {
 /// What is said of a step behind its name, without its output.
 pub fn row_words(row: &StepRow, now: Millis) -> Vec<String> {
     let mut words = Vec::new();
-    let took = row.took_ms(now).map(spell_duration);
+    let took = row.started.map(|started| match row.ended {
+        Some(ended) => spell_duration(ended.count_since(started)),
+        None => clocks::spell_since(started, now),
+    });
     let waits = |what: &str| match &took {
         Some(took) => format!("waits for {what} ({took})"),
         None => format!("waits for {what}"),

@@ -211,11 +211,6 @@ impl StepKind {
 }
 
 impl StepRow {
-    /// How long it took, or has taken.
-    pub fn took_ms(&self, now: Millis) -> Option<u64> {
-        self.started.map(|started| self.ended.unwrap_or(now).count_since(started))
-    }
-
     /// The most passes of a loop.
     pub const fn at_most(&self) -> Option<u32> {
         match self.kind {

@@ -12,6 +12,7 @@ use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
 use systole_core::types::limits;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_show::clocks;
 use systole_show::columns::plain;
 use systole_show::layout;
 
@@ -227,7 +228,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::BackOff { until } => {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
-            told(format!("{attempt} in back-off for {}", spell_duration(until.count_since(now)))).ending(ends)
+            told(format!("{attempt} in back-off for {}", clocks::spell_until(*until, now))).ending(ends)
         }
         CallWait::Queued { place, slots } => {
             let listener = reason.listener.as_str();
@@ -241,7 +242,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            told(format!("{attempt} out for {}", spell_duration(now.count_since(reason.since)))).ending(ends)
+            told(format!("{attempt} out for {}", clocks::spell_since(reason.since, now))).ending(ends)
         }
         CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
         CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
@@ -253,7 +254,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
 fn away(outage: &Outage, reason: &WaitReason, now: Millis) -> String {
     let who = outage_words(&outage.word, &reason.listener);
     let calls = if outage.calls == 1 { "1 call".to_owned() } else { format!("{} calls", outage.calls) };
-    format!("{who}: {calls}, longest {}", spell_duration(now.count_since(outage.longest)))
+    format!("{who}: {calls}, longest {}", clocks::spell_since(outage.longest, now))
 }
 
 fn outage_ends(word: &str, reason: &WaitReason) -> String {
@@ -318,13 +319,10 @@ fn for_answer(
 fn left_until(until: Millis, now: Millis) -> String {
     match until.count_since(now) {
         0 => ", expires now".to_owned(),
-        left => format!(", expires in {}", spell_duration(whole_minutes(left))),
+        // Seconds do not matter next to many minutes.
+        left if left >= 600_000 => format!(", expires in {}", spell_duration(left - left % 60_000)),
+        _ => format!(", expires in {}", clocks::spell_until(until, now)),
     }
-}
-
-/// Seconds do not matter next to many minutes.
-fn whole_minutes(ms: u64) -> u64 {
-    if ms < 600_000 { ms } else { ms - ms % 60_000 }
 }
 
 fn awaiting(
@@ -336,7 +334,7 @@ fn awaiting(
 ) -> WaitWords {
     let brief = match timer {
         Some((id, due)) if enough == 0 => {
-            format!("awaits timer {}, due in {}", id.as_str(), spell_duration(due.count_since(now)))
+            format!("awaits timer {}, due in {}", id.as_str(), clocks::spell_until(*due, now))
         }
         _ => {
             let threads = if enough == 1 { " thread" } else { " threads" };
@@ -358,7 +356,7 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: AfterAttempt, now: Mil
     text.extend([", or the timeout at ", &layout::moment(deadline, now)]);
     match deadline.count_since(now) {
         0 => text.push_str(" (now)"),
-        left => text.extend([" (in ", &spell_duration(left), ")"]),
+        _ => text.extend([" (in ", &clocks::spell_until(deadline, now), ")"]),
     }
     match then {
         AfterAttempt::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),

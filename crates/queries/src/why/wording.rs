@@ -12,6 +12,7 @@ use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_show::clocks;
 use systole_show::columns::{self, at_most, cut, plain, wrapped};
 use systole_show::layout::{self, TextTone, paint};
 
@@ -45,7 +46,7 @@ pub fn ends(reason: &WaitReason, now: Millis) -> Option<String> {
 /// One thread in full: a line for each open call, under its caller, and what to do next.
 pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let now = asker.now;
-    let ago = spell_duration(now.count_since(standing.touched));
+    let ago = clocks::spell_since(standing.touched, now);
     let id = standing.thread.as_str();
     let mut lines = match (&standing.paused, standing.life) {
         (Some(pause), life) => {
@@ -68,7 +69,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
             let waited = match standing.leaves().as_slice() {
                 // The reason itself says how long it is out.
                 [WaitReason { cause: CallWait::Out { .. }, .. }] => String::new(),
-                _ => format!(", for {}", spell_duration(now.count_since(since))),
+                _ => format!(", for {}", clocks::spell_since(since, now)),
             };
             wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
         }
@@ -79,11 +80,8 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
-        let due = format!(
-            " at {}, in {}",
-            layout::moment(timer.due, now),
-            spell_duration(timer.due.count_since(now))
-        );
+        let due =
+            format!(" at {}, in {}", layout::moment(timer.due, now), clocks::spell_until(timer.due, now));
         let listener = cut(timer.listener.as_str(), 32);
         let text = format!("timer {}{due} opens a call of {listener}", timer.id.as_str());
         lines.extend(wrapped("  ", 4, &text));

@@ -100,6 +100,7 @@ if (channel) {
     // The tab that holds the stream knows whether it is connected.
     if (data.lost) say(data.lost);
     if (data.position) { say('live'); moved(data.position); }
+    if (data.speaking) hear(data.speaking);
   });
 }
 // Of two tabs that load at once the first one asks too early, so a tab that has the secret says so.
@@ -135,7 +136,7 @@ function say(words) {
   lost = words !== 'live';
   if (sign) { sign.hidden = false; sign.textContent = words; }
 }
-let seen = Number(root.dataset.position) || 0, release = null, asking = false, again = false;
+let seen = Number(root.dataset.position) || 0, release = null, asking = false, due = '';
 function moved(position) {
   if (position <= seen) return;
   seen = position;
@@ -158,6 +159,11 @@ function stream(ended) {
     say('live');
     told({ position });
     moved(position);
+  });
+  source.addEventListener('spoken', (event) => {
+    const speaking = event.data.split(' ');
+    told({ speaking });
+    hear(speaking);
   });
   source.addEventListener('error', () => {
     if (source.readyState !== EventSource.CLOSED) return lose('not connected');
@@ -182,7 +188,7 @@ function follow() {
   } else { hold().finally(() => { release = null; }); }
 }
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) { if (release) release(); } else { follow(); seen = 0; update(); }
+  if (document.hidden) { if (release) release(); } else { follow(); seen = 0; update(); tick(); }
 });
 window.addEventListener('pagehide', () => { if (release) release(); });
 window.addEventListener('pageshow', follow);
@@ -222,17 +228,56 @@ for (const form of all('[data-judges]')) {
     }, 500);
   });
 }
-async function update() {
+// One refresh at a time, of the whole page or of the words alone, so that no older answer comes after a newer one. What
+// comes shortly after one is gathered, so that a lively log leaves the main thread to the person.
+function update(part = 'page') {
   if (!root.hasAttribute('data-live') || document.hidden) return;
-  if (asking) { again = true; return; }
+  if (due !== 'page') due = part;
+  if (!asking) refresh();
+}
+async function refresh() {
   asking = true;
-  try {
-    const rows = one('[data-rows]');
-    if (rows) await append(rows);
-    if (one('[data-region]')) await replace();
-  } catch (error) { if (error.message === '401') refused(); else say('not connected'); }
+  while (due && !document.hidden) {
+    const part = due;
+    due = '';
+    try { await (part === 'words' ? askWords() : askPage()); } catch (error) { if (error.message === '401') refused(); else say('not connected'); }
+    await new Promise((over) => { setTimeout(over, part === 'words' ? 150 : 400); });
+  }
   asking = false;
-  if (again) { again = false; setTimeout(update, 400); }
+}
+async function askPage() {
+  const rows = one('[data-rows]');
+  if (rows) await append(rows);
+  if (one('[data-region]')) await replace();
+}
+// What calls say now. It is asked for when they spoke, and the text of a call that is shown is changed in its place.
+function hear(roots) {
+  const place = one('[data-words]');
+  if (place && roots.includes(place.dataset.root)) update('words');
+}
+async function askWords() {
+  const old = one('[data-words]');
+  const fresh = old && one('[data-words]', await fetched(old.dataset.words));
+  if (fresh) speak(old, fresh);
+}
+function speak(old, fresh) {
+  const calls = all('article', fresh);
+  const kept = new Set(calls.map((call) => call.id));
+  for (const call of all('article', old)) if (!kept.has(call.id)) call.remove();
+  const more = one('.more', old);
+  for (const call of calls) {
+    const known = document.getElementById(call.id);
+    if (!known) more.before(document.adoptNode(call));
+    else if (known.dataset.attempt !== call.dataset.attempt) known.replaceWith(document.adoptNode(call));
+    else {
+      const [was, is] = [one('pre', known), one('pre', call)];
+      was.parentElement.hidden = is.parentElement.hidden;
+      if (was.textContent !== is.textContent) was.textContent = is.textContent;
+    }
+  }
+  more.textContent = one('.more', fresh).textContent;
+  more.hidden = one('.more', fresh).hidden;
+  old.hidden = fresh.hidden;
 }
 async function replace() {
   const source = one('[data-refresh]');
@@ -240,6 +285,7 @@ async function replace() {
   for (const fresh of all('[data-region]', next)) {
     const old = document.getElementById(fresh.id);
     const text = fresh.textContent;
+    if (old && old.hasAttribute('data-words')) { speak(old, fresh); continue; }
     if (!old || (shown.has(old) ? shown.get(old) : old.textContent) === text) continue;
     if (old.hasAttribute('data-cards')) { shown.set(old, text); cards(old, fresh); continue; }
     const busy = document.activeElement;
@@ -406,5 +452,28 @@ for (const range of all('input[type=range][data-moment]')) {
   range.addEventListener('input', () => { if (out) out.textContent = range.value; });
   range.addEventListener('change', () => range.form.requestSubmit());
 }
+
+// Clocks: durations that the server wrote go on here, by its time and not by that of this machine.
+const ahead = Date.now() - Number(root.dataset.now);
+const UNITS = [[86400, 'd', 3600, 'h'], [3600, 'h', 60, 'm'], [60, 'm', 1, 's']];
+function spell(ms) {
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 10) return `${seconds}.${Math.floor(ms % 1000 / 100)} s`;
+  const unit = UNITS.find(([large]) => seconds >= large);
+  if (!unit) return `${seconds} s`;
+  const [large, name, small, part] = unit;
+  const rest = Math.floor(seconds % large / small);
+  return `${Math.floor(seconds / large)} ${name}${rest ? ` ${rest} ${part}` : ''}`;
+}
+function tick() {
+  if (document.hidden) return;
+  const now = Date.now() - ahead;
+  for (const clock of all('[data-since], [data-until]')) {
+    const { since, until } = clock.dataset;
+    const text = spell(Math.max(0, since ? now - since : until - now));
+    if (clock.textContent !== text) clock.textContent = text;
+  }
+}
+if (root.hasAttribute('data-live')) setInterval(tick, 1000);
 
 follow();
