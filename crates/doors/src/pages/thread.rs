@@ -19,6 +19,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::runfile::draw_hex;
 use systole_organism::workflow_steps;
+use systole_queries::anew::AnewLinks;
 use systole_queries::costs::CostRow;
 use systole_queries::glance::glance;
 use systole_queries::narrate::as_json;
@@ -54,6 +55,8 @@ struct ThreadView {
     is_paused_itself: bool,
     is_root: bool,
     is_own: bool,
+    /// The roots that it is linked to.
+    links: AnewLinks,
     why: Vec<String>,
     pictured: Pictured,
     now: Millis,
@@ -99,6 +102,8 @@ struct ThreadPage {
     /// The id as it is shown.
     name: String,
     view: ThreadView,
+    /// The roots that it is linked to: how, their ids and addresses.
+    links: Vec<(&'static str, String, String)>,
     /// The steps of its run, if a workflow runs in it, and a note if they cannot be read.
     steps_of_run: Vec<StepLine>,
     note: Option<String>,
@@ -110,6 +115,8 @@ struct ThreadPage {
     earlier: Option<String>,
     later: Option<String>,
     may_order: bool,
+    /// Whether the request of the thread, which failed or was cancelled, can be sent anew.
+    may_send_anew: bool,
     /// The key of what is said to the work; empty if there are no random bytes for one.
     key: String,
     moment: u64,
@@ -127,7 +134,7 @@ pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal
         return Ok(asked.json(&view.json));
     }
     let role = asked.state.front.composition().has_role(&asked.client, Role::Operate);
-    let may_order = asked.at.is_none() && (role || view.is_own) && view.life != "ended";
+    let may_order = asked.at.is_none() && (role || view.is_own);
     Ok(render_page(&page(asked, &id, step, view, may_order)))
 }
 
@@ -150,9 +157,10 @@ fn view(
     let is_own = request.first().is_some_and(|(_, record)| record.header.from == *client);
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
-    let root = match id.parent() {
-        None => moment.ask_index(|index| index.find_root(id.as_str()))?,
-        Some(_) => None,
+    let (root, links) = match id.parent() {
+        None => moment
+            .ask_index(|index| Ok((index.find_root(id.as_str())?, AnewLinks::read(index, reader, id)?)))?,
+        Some(_) => (None, AnewLinks::default()),
     };
     let retries = root.as_ref().map(|root| root.retries.into()).filter(|retries| *retries > 0);
     let end = if standing.is_at_work() { now } else { standing.touched };
@@ -188,7 +196,7 @@ fn view(
         let mut tree = tree::to_json(tree, &reasons, now);
         tree::with_picture(&mut tree, pictured.as_json());
         json = json!({"thread": id.as_str(), "state": standing.state(), "life": standing.life.as_str(), "paused": paused, "why": why,
-            "seq": thread.seq, "from": from, "tree": tree, "records": records});
+            "anew": links.as_json(), "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
     Ok(Some(ThreadView {
         head,
@@ -197,6 +205,7 @@ fn view(
         is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),
         is_root: id.parent().is_none(),
         is_own,
+        links,
         why,
         pictured,
         now,
@@ -261,9 +270,14 @@ fn page(
         chunks.push(rows.by_ref().take(limits::CHUNK_ROWS).collect());
     }
     let moment = asked.at.map_or(view.end, |at| at.0);
+    let sources = view.links.source.iter().map(|source| ("Sent anew from", source));
+    let linked = sources.chain(view.links.sent.iter().map(|sent| ("Sent anew as", sent)));
+    let links = linked
+        .map(|(words, id)| (words, id.to_string(), frame.to(&format!("/t/{}", encode_part(id.as_str())))));
     ThreadPage {
         id: encode_part(id.as_str()),
         name: id.to_string(),
+        links: links.collect(),
         steps_of_run,
         note,
         tree,
@@ -273,7 +287,8 @@ fn page(
         shown,
         earlier,
         later,
-        may_order,
+        may_order: may_order && view.life != "ended",
+        may_send_anew: may_order && view.is_root && matches!(view.state, "failed" | "cancelled"),
         key: draw_hex().unwrap_or_default(),
         moment,
         view,

@@ -62,6 +62,11 @@ fn split_field<'a>(record: &JsonRecord<'_>, argument: &'a str) -> Option<(&'a st
     (is_name && !record.attributes.is_empty()).then_some((name, value))
 }
 
+/// The name of the field that an argument is for; a text without a name is the element's own.
+pub(crate) fn find_name<'a>(record: &JsonRecord<'_>, argument: &'a str) -> &'a str {
+    split_field(record, argument).map_or(OWN, |(name, _)| name)
+}
+
 fn report_unnamed(root: &Declaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
     let keys = value_messages::field_names(record);
     let received = given.join(" ");
