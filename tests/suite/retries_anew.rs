@@ -105,7 +105,6 @@ fn d10_a_repaired_request_is_sent_as_a_new_thread_and_both_name_each_other() {
     for (value, told, fix) in [
         ("cty=Rome", "cty: is not known in order", "city=Rome"),
         ("amount=77", "amount: 77 is more than 10", "amount=10"),
-        ("city.x=1", "city: is one value", "city=1"),
     ] {
         let refused = house.run(&["retry", &old, "--yes", "--anew", value]);
         assert_eq!(refused.code, Some(4), "{refused:?}");
@@ -299,7 +298,7 @@ fn d10_a_person_repairs_the_request_of_a_failed_thread_in_its_form() {
     assert!(shown.contains(&format!("href=\"{own}\"")), "{shown}");
     let form = page(&run, "GET", &own, "text/html", &[]).body;
     assert!(
-        form.contains("value=\"Atlantis\"") && form.contains("an effect that may happen again"),
+        form.contains("Atlantis</textarea>") && form.contains("an effect that may happen again"),
         "{form}"
     );
     let (_, seen) = form.split_once("name=\"seen\" value=\"").unwrap();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::find_name;
+use super::fields::{NOTHING, find_name};
 use super::given::ValueSlip;
 use crate::SchemaModel;
 use crate::form::JsonRecord;
@@ -14,10 +14,24 @@ use crate::form::JsonRecord;
 impl SchemaModel {
     /// The values of a payload as arguments of the command line, in its order. `None` if it has no form.
     pub fn to_fields(&self, payload: &[u8]) -> Option<Vec<String>> {
+        let mut fields = self.list_values(payload)?;
+        // No command line says that.
+        fields.retain(|field| !field.ends_with(NOTHING));
+        Some(fields)
+    }
+
+    /// The same, also for parts that hold nothing.
+    fn list_values(&self, payload: &[u8]) -> Option<Vec<String>> {
         let values = self.form_values(payload).ok()?;
         let mut named: Vec<(&str, &str)> = values.iter().collect();
         named.sort_by_key(|(name, _)| sort_by_numbers(name));
-        Some(named.iter().filter_map(|(name, value)| write_argument(name, value)).collect())
+        let argument = |(name, value): &(&str, &str)| match name.strip_suffix("/+") {
+            Some(part) if !named.iter().any(|(other, _)| is_inside(other, part)) => {
+                write_argument(part, NOTHING)
+            }
+            _ => write_argument(name, value),
+        };
+        Some(named.iter().filter_map(argument).collect())
     }
 
     /// A payload of a global element with some of its values changed. `None` if no arguments make the payload as it is.
@@ -30,7 +44,7 @@ impl SchemaModel {
         payload: &[u8],
         arguments: &[&str],
     ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
-        let own = self.to_fields(payload)?;
+        let own = self.list_values(payload)?;
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let same = self.from_fields(element, &own)?.ok()?;
         if self.to_json(&same).ok()? != self.to_json(payload).ok()? {
@@ -58,6 +72,12 @@ impl SchemaModel {
         fields.extend(given.into_values().flatten());
         self.from_fields(element, &fields)
     }
+}
+
+/// Whether a posted name is that of a part's own value, or of one inside it.
+fn is_inside(name: &str, part: &str) -> bool {
+    let rest = name.strip_prefix(part).filter(|rest| *rest != "/+");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The values that an argument with this name replaces.
@@ -113,6 +133,56 @@ mod tests {
         assert_eq!(write_argument("/order/line[2]/@n", "7").as_deref(), Some("line[2].@n=7"));
         assert_eq!(write_argument("/say/.", "hi").as_deref(), Some(".=hi"));
         assert_eq!(write_argument("/order/?.0", "1"), None);
+        assert!(
+            is_inside("/order/tags/item[1]", "/order/tags") && !is_inside("/order/tags/+", "/order/tags")
+        );
         assert!(sort_by_numbers("/order/line[2]/sku") < sort_by_numbers("/order/line[10]/sku"));
+    }
+
+    const ORDER: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:o" elementFormDefault="qualified">
+<xs:element name="order"><xs:complexType><xs:sequence>
+<xs:element name="city" type="xs:string"/><xs:element name="amount" type="xs:int" minOccurs="0"/>
+<xs:element name="tags"><xs:complexType><xs:sequence><xs:element name="item" type="xs:string" minOccurs="0" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+<xs:element name="line" minOccurs="0" maxOccurs="unbounded"><xs:complexType><xs:sequence><xs:element name="sku" type="xs:string"/></xs:sequence><xs:attribute name="n" type="xs:int"/></xs:complexType></xs:element>
+</xs:sequence></xs:complexType></xs:element></xs:schema>"#;
+
+    fn change(inside: &str, arguments: &[&str]) -> String {
+        let model = SchemaModel::from_xsd(ORDER.as_bytes()).unwrap();
+        let payload = format!("<o:order xmlns:o=\"urn:o\">{inside}</o:order>");
+        let changed = model.change_fields("order", payload.as_bytes(), arguments).unwrap();
+        changed.map_or_else(
+            |slips| slips.first().unwrap().message.clone(),
+            |made| {
+                String::from_utf8(made)
+                    .unwrap()
+                    .replace("<order xmlns=\"urn:o\">", "")
+                    .replace("</order>", "")
+            },
+        )
+    }
+
+    #[test]
+    fn d10_values_are_changed_and_the_others_stay() {
+        let own = "<o:city>Rome</o:city>\n <o:tags><o:item>a</o:item><o:item>b=c</o:item></o:tags><o:line n=\"1\"><o:sku>x</o:sku></o:line><o:line><o:sku>y</o:sku></o:line>";
+        let lines = "<line n=\"1\"><sku>x</sku></line><line><sku>y</sku></line>";
+        let same = format!("<city>Rome</city><tags><item>a</item><item>b=c</item></tags>{lines}");
+        assert_eq!(change(own, &[]), same);
+        assert_eq!(
+            change(own, &["city=Bergen", "amount=3"]),
+            same.replace("Rome</city>", "Bergen</city><amount>3</amount>")
+        );
+        assert_eq!(change(own, &["tags[2]=d"]), same.replace("b=c", "d"));
+        assert_eq!(change(own, &["tags.item[2]=d"]), same.replace("b=c", "d"));
+        assert_eq!(
+            change(own, &["tags=d", "tags=e", "tags=f"]),
+            same.replace("<item>a</item><item>b=c</item>", "<item>d</item><item>e</item><item>f</item>")
+        );
+        assert_eq!(
+            change(own, &["line[2].sku=z", "line[1].n=7"]),
+            same.replace("y<", "z<").replace("n=\"1\"", "n=\"7\"")
+        );
+        assert_eq!(change("<o:city>Rome</o:city><o:tags/>", &["city=Oslo"]), "<city>Oslo</city><tags></tags>");
+        assert!(change(own, &["cty=Oslo"]).contains("did you mean city"));
+        assert!(change(own, &["amount=x"]).contains("amount"));
     }
 }
