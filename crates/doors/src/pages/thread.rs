@@ -17,6 +17,7 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_log::index::RootRow;
 use systole_organism::runfile::draw_hex;
 use systole_organism::workflow_steps;
 use systole_queries::anew::AnewLinks;
@@ -157,11 +158,7 @@ fn view(
     let is_own = request.first().is_some_and(|(_, record)| record.header.from == *client);
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
-    let (root, links) = match id.parent() {
-        None => moment
-            .ask_index(|index| Ok((index.find_root(id.as_str())?, AnewLinks::read(index, reader, id)?)))?,
-        Some(_) => (None, AnewLinks::default()),
-    };
+    let (root, links) = read_root(moment, id)?;
     let retries = root.as_ref().map(|root| root.retries.into()).filter(|retries| *retries > 0);
     let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
@@ -217,6 +214,15 @@ fn view(
         end: moment.front.end().0,
         json,
     }))
+}
+
+/// What the index has of a root, and the roots that it is linked to; nothing of a child.
+fn read_root(moment: &LogMoment, id: &ThreadId) -> Result<(Option<RootRow>, AnewLinks), LogFault> {
+    if id.parent().is_some() {
+        return Ok((None, AnewLinks::default()));
+    }
+    moment
+        .ask_index(|index| Ok((index.find_root(id.as_str())?, AnewLinks::read(index, &*moment.reader, id)?)))
 }
 
 /// A record for programs with a short body. Its own address has all of it.

@@ -181,7 +181,10 @@ mod tests {
             change(own, &["line[2].sku=z", "line[1].n=7"]),
             same.replace("y<", "z<").replace("n=\"1\"", "n=\"7\"")
         );
-        assert_eq!(change("<o:city>Rome</o:city><o:tags/>", &["city=Oslo"]), "<city>Oslo</city><tags></tags>");
+        assert_eq!(
+            change("<o:city>Rome</o:city><o:tags/>", &["city=Oslo"]),
+            "<city>Oslo</city><tags></tags>"
+        );
         assert!(change(own, &["cty=Oslo"]).contains("did you mean city"));
         assert!(change(own, &["amount=x"]).contains("amount"));
     }
