@@ -71,7 +71,7 @@ pub struct AnewPreview {
 }
 
 /// The request of a failed root, as the log has it.
-pub struct FailedRequest {
+pub struct RequestToRepair {
     /// The record that opened the call.
     pub opening: Record,
     /// The record that closed it.
@@ -129,7 +129,7 @@ impl RootHistory {
     }
 }
 
-impl FailedRequest {
+impl RequestToRepair {
     /// Reads it. `None` if there is no such thread; a refusal if it cannot be sent anew.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl FailedRequest {
     pub fn read(
         reader: &dyn LogReader,
         id: &ThreadId,
-    ) -> Result<Option<Result<FailedRequest, Refusal>>, LogFault> {
+    ) -> Result<Option<Result<RequestToRepair, Refusal>>, LogFault> {
         let RootHistory { mut openings, end, head, subject } = RootHistory::read(reader, id)?;
         let Some(head) = head.filter(|_| !id.is_sys()) else { return Ok(None) };
         if id.parent().is_some() {
@@ -170,7 +170,7 @@ impl FailedRequest {
             );
             return Ok(Some(Err(refusal.fixed_by(BY_HAND))));
         }
-        Ok(Some(Ok(FailedRequest { opening, end, head, subject })))
+        Ok(Some(Ok(RequestToRepair { opening, end, head, subject })))
     }
 
     /// The payload that is sent, and whether it differs from the request; or every mistake of the changes.
@@ -243,7 +243,7 @@ pub fn preview_anew(
     (by, id, sent): (&Name, &ThreadId, &[SentAnew]),
     change: AnewChange,
 ) -> Result<Option<Result<AnewPreview, Refusal>>, LogFault> {
-    let request = match FailedRequest::read(reader, id)? {
+    let request = match RequestToRepair::read(reader, id)? {
         None => return Ok(None),
         Some(Err(refusal)) => return Ok(Some(Err(refusal))),
         Some(Ok(request)) => request,

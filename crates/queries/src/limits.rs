@@ -16,6 +16,8 @@ pub(crate) const RECENT_RECORDS: u64 = 4096;
 pub const EDGE_RECORDS: u64 = 20_000;
 /// Calls with effects outside that a preview of a retry names.
 pub(crate) const EFFECTS_NAMED: usize = 10;
+/// Hex digits of the proof in the key of a request that is sent anew: 64 bits are not guessed.
+pub(crate) const PROOF_DIGITS: usize = 16;
 /// Roots that are looked at because they have the request of one root anew.
 pub(crate) const SENT_ANEW: usize = 1_000;
 /// Records before the end of a thread that are searched for its order: those of one commit.

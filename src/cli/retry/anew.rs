@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 
-use super::{PreviewSource, RetryCommand, wait_for_ends};
+use super::preview::{PreviewSource, is_agreed, wait_for_ends};
 use crate::cli::exit::CommandExit;
 use crate::cli::live_order::{DecidedHere, LiveOrder, carry_out};
+use crate::cli::place::Place;
 use crate::cli::refusal_text;
 use crate::cli::remote_organism::OrganismElsewhere;
 use crate::cli::screen::Screen;
@@ -18,14 +19,29 @@ use systole_organism::anew::{AnewRequest, AnewSent};
 use systole_organism::front::OrganismHandle;
 use systole_queries::anew::AnewChange;
 
+/// On what terms it is sent.
+pub(super) struct AnewTerms {
+    /// Whether a person agreed before.
+    pub(super) is_agreed: bool,
+    /// Whether the outcome is waited for.
+    pub(super) waits: bool,
+    /// Whether effects outside may happen again.
+    pub(super) allows_effects: bool,
+}
+
 /// Sends the request of the one thread that is named.
-pub(super) fn send_anew(command: &RetryCommand, values: &[String]) -> Result<CommandExit, CommandExit> {
-    let screen = command.place.screen();
-    let [typed] = command.threads.as_slice() else {
+pub(super) fn send_anew(
+    place: &Place,
+    threads: &[String],
+    values: &[String],
+    terms: &AnewTerms,
+) -> Result<CommandExit, CommandExit> {
+    let screen = place.screen();
+    let [typed] = threads else {
         let words = "--anew sends the request of one thread, and several are named";
         return Err(screen.refuse(words, "one thread, and the values behind --anew"));
     };
-    let shown = match read_preview(command, screen, (typed, values))? {
+    let shown = match read_preview(place, screen, (typed, values))? {
         Ok(shown) => shown,
         Err(refusal) if screen.json => {
             screen.show_value(&refusal);
@@ -38,17 +54,17 @@ pub(super) fn send_anew(command: &RetryCommand, values: &[String]) -> Result<Com
     };
     if !screen.json {
         shown.describe_preview().iter().for_each(|line| screen.say(line));
-    } else if !command.yes {
+    } else if !terms.is_agreed {
         screen.show_value(&shown);
     }
-    if !command.is_agreed(screen, "1 new thread is opened") {
+    if !is_agreed(screen, terms.is_agreed, "1 new thread is opened") {
         return Ok(CommandExit::Done);
     }
     let taken = RefCell::default();
-    let order = AnewOrder { shown, values, allows_effects: command.again_with_effects, taken: &taken };
-    let exit = carry_out(&command.place, order)?;
+    let order = AnewOrder { shown, values, allows_effects: terms.allows_effects, taken: &taken };
+    let exit = carry_out(place, order)?;
     let ended = match taken.into_inner() {
-        Some(receipt) if command.wait => wait_for_ends(&command.place, screen, &[(&receipt).into()])?,
+        Some(receipt) if terms.waits => wait_for_ends(place, screen, &[(&receipt).into()])?,
         _ => CommandExit::Done,
     };
     Ok(if exit == CommandExit::Done { ended } else { exit })
@@ -56,17 +72,17 @@ pub(super) fn send_anew(command: &RetryCommand, values: &[String]) -> Result<Com
 
 /// What would be sent, or why nothing is.
 fn read_preview(
-    command: &RetryCommand,
+    place: &Place,
     screen: Screen,
     (typed, values): (&str, &[String]),
 ) -> Result<Result<AnewShown, Box<ApiRefusal>>, CommandExit> {
-    if let Some(elsewhere) = OrganismElsewhere::find_named(&command.place)? {
+    if let Some(elsewhere) = OrganismElsewhere::find_named(place)? {
         let thread = elsewhere.find_thread(typed)?;
         return elsewhere.check_decision(elsewhere.client.preview_anew(thread.as_str(), values));
     }
-    let log = command.place.log(screen)?;
+    let log = place.log(screen)?;
     let thread = thread_name::find(screen, &log, typed)?;
-    PreviewSource::open(&command.place, screen, &log)?.read_anew(screen, &thread, values)
+    PreviewSource::open(place, screen, &log)?.read_anew(screen, &thread, values)
 }
 
 /// The order to send it, as it was shown.

@@ -22,8 +22,6 @@ use crate::limits;
 const LEAD: &str = "anew";
 /// The last word of the key, if effects outside may happen again.
 const AGAIN: &str = "again";
-/// The hex digits of the proof.
-const DIGITS: usize = 16;
 
 /// The key of a message that sends a request anew, as that client: `end` is the record that closed its call. The same
 /// request has the key that it had before.
@@ -44,7 +42,7 @@ pub(super) fn make_key(
 /// What only who knows the record can know.
 fn prove_end(end: &Record) -> String {
     let hash = Digest::hash_bytes(format!("systole anew {}", end.leaf).as_bytes());
-    hash.to_string().chars().take(DIGITS).collect()
+    hash.to_string().chars().take(limits::PROOF_DIGITS).collect()
 }
 
 /// What a key says of a request that was sent anew.
