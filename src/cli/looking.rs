@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::forms::Forms;
@@ -26,6 +27,7 @@ use systole_log::index::{IndexFault, IndexFile, IndexWait};
 use systole_log::sqlite::{self, LogCondition, SqliteReader};
 use systole_organism::runfile::RunFile;
 use systole_organism::workflow_steps;
+use systole_queries::anew;
 use systole_queries::configurations;
 use systole_queries::finding;
 use systole_queries::index::{LogIndex, describe_fault};
@@ -198,6 +200,18 @@ impl Looking {
         }
         index.notes.iter().for_each(|note| self.screen.say(format!("note: {note}")));
         asked.map_err(|fault| QueryFault::Log(describe_fault(fault)))
+    }
+
+    /// The roots that have the request of a root anew. An organism elsewhere says it, by its own index.
+    pub(super) fn list_sent_anew(&self, id: &ThreadId) -> Result<Vec<ThreadId>, QueryFault> {
+        let Some(elsewhere) = &self.elsewhere else {
+            let sent = self.read_index(|index| anew::list_sent(index, &*self.view, id))?;
+            return Ok(sent.into_iter().map(|one| one.thread).collect());
+        };
+        let told = elsewhere.log_at(self.at).describe_thread(id)?;
+        let sent = told.pointer("/why/anew/as").and_then(Value::as_array);
+        let ids = sent.into_iter().flatten().filter_map(Value::as_str);
+        Ok(ids.filter_map(|id| ThreadId::parse(id).ok()).collect())
     }
 
     /// The current state of the log.

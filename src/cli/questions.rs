@@ -183,6 +183,10 @@ impl QueryMoment for Looking {
         self.read_index(|index| ask(index, None))
     }
 
+    fn sent_anew(&self, id: &ThreadId) -> Result<Vec<ThreadId>, QueryFault> {
+        self.list_sent_anew(id)
+    }
+
     fn steps(&self) -> ReadStep<'static> {
         &workflow_steps::describe_step
     }

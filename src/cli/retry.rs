@@ -1,39 +1,31 @@
 //! `systole retry`: lets threads that failed go on in their place. It shows first what goes out again and what that costs,
 //! and carries it out once a person agrees.
 
+mod anew;
+mod preview;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, IsTerminal as _, stdin};
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
+use anew::AnewTerms;
+use preview::{AwaitedCall, Preview, PreviewSource, is_agreed, wait_for_ends};
+
 use super::exit::CommandExit;
 use super::live_order::{DecidedHere, LiveOrder, carry_out_all, read_reply};
-use super::local_organism;
 use super::place::Place;
 use super::ps::{self, TypedBounds};
 use super::refusal_text;
-use super::remote_organism::{OrganismElsewhere, report_silence};
+use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
-use super::send::answer_in_words::show_end;
 use super::thread_name;
 use crate::limits;
-use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::LogReader;
-use systole_doors::api_types::{ApiRecord, ApiRefusal};
-use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
-use systole_doors::ending::find_call_ending;
+use systole_doors::client::{DoorClient, DoorResult};
 use systole_doors::retry_types::{RetryShown, ThreadRetried, sum_up_retries};
-use systole_log::sqlite;
 use systole_organism::front::OrganismHandle;
 use systole_organism::order::RetryRequest;
-use systole_organism::runfile::RunFile;
-use systole_organism::workflow_steps::describe_step;
-use systole_queries::log_state::ReadSource;
-use systole_queries::retries;
 use systole_show::columns::counted;
 
 /// Lets threads that failed go on in their place.
@@ -45,7 +37,8 @@ use systole_show::columns::counted;
   systole retry 1f0c
   systole retry 1f0c 88e2 --yes --note "the key is renewed"
   systole retry --failed --since 3d --code model.refused
-  systole retry @last --yes --wait"#)]
+  systole retry @last --yes --wait
+  systole retry 1f0c --anew limit=5"#)]
 pub(super) struct RetryCommand {
     #[command(flatten)]
     place: Place,
@@ -69,24 +62,24 @@ pub(super) struct RetryCommand {
     /// Go on although effects outside may happen twice; it is recorded
     #[arg(long)]
     again_with_effects: bool,
+    /// Send the request once more, as a new thread, with these values in place of its own
+    #[arg(long, value_name = "NAME=VALUE", num_args = 0.., conflicts_with_all = WITHOUT_ANEW)]
+    anew: Option<Vec<String>>,
 }
+
+/// The options that do not go with a request that is sent anew.
+const WITHOUT_ANEW: [&str; 8] = ["failed", "since", "until", "listener", "client", "code", "q", "note"];
 
 /// The options that do not go with named threads.
 const FILTERS: [&str; 7] = ["failed", "since", "until", "listener", "client", "code", "q"];
 
-/// What a retry of a thread would do, or why there is none.
-type Preview = Result<RetryShown, Box<ApiRefusal>>;
-
-/// How a preview is read.
-enum PreviewSource {
-    /// From an organism that runs.
-    Door(DoorClient),
-    /// From the log itself.
-    Log(Box<dyn LogReader>, Box<systole_config::OrganismFile>, PathBuf),
-}
-
 impl RetryCommand {
     pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
+        if let Some(values) = &self.anew {
+            let RetryCommand { place, threads, yes, wait, again_with_effects, .. } = &self;
+            let terms = AnewTerms { is_agreed: *yes, waits: *wait, allows_effects: *again_with_effects };
+            return anew::send_anew(place, threads, values, &terms);
+        }
         let screen = self.place.screen();
         let previews = self.read_previews(screen)?;
         if previews.is_empty() {
@@ -102,12 +95,19 @@ impl RetryCommand {
         let (note, allows_effects) = (self.note.as_deref(), self.again_with_effects);
         let orders: Vec<ThreadRetry<'_>> =
             fits.map(|shown| ThreadRetry { shown, note, allows_effects, given: &given }).collect();
-        if orders.is_empty() || !self.is_agreed(screen, &orders) {
+        let goes_on = match orders.len() {
+            1 => "1 thread goes on".to_owned(),
+            count => format!("{count} threads go on"),
+        };
+        if orders.is_empty() || !is_agreed(screen, self.yes, &goes_on) {
             return Ok(refused);
         }
         let exit = carry_out_all(&self.place, orders)?;
-        let ended =
-            if self.wait { self.wait_for_ends(screen, &given.into_inner())? } else { CommandExit::Done };
+        let given = given.into_inner();
+        let ended = match self.wait {
+            true => wait_for_ends(&self.place, screen, &given)?,
+            false => CommandExit::Done,
+        };
         Ok([exit, refused, ended].into_iter().find(|exit| *exit != CommandExit::Done).unwrap_or(exit))
     }
 
@@ -126,18 +126,7 @@ impl RetryCommand {
         let log = self.place.log(screen)?;
         let named = self.threads.iter().map(|typed| thread_name::find(screen, &log, typed));
         let threads: Vec<ThreadId> = failed.map_or_else(|| named.collect::<Result<_, _>>(), Ok)?;
-        let source = match RunFile::find_running(&log) {
-            Some(run) => {
-                self.place.set_nothing(screen, &run)?;
-                PreviewSource::Door(DoorClient::from_run_file(&run))
-            }
-            None => {
-                let reader = sqlite::open_reading(&log);
-                let reader = reader.map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
-                let file = Box::new(self.place.organism(screen)?);
-                PreviewSource::Log(Box::new(reader), file, self.place.directory())
-            }
-        };
+        let source = PreviewSource::open(&self.place, screen, &log)?;
         threads.into_iter().map(|id| Ok((id.clone(), source.read(screen, &id)?))).collect()
     }
 
@@ -177,96 +166,6 @@ impl RetryCommand {
             screen.say(format!("{} left as they are: {code}", counted(number as u64, "thread")));
         }
     }
-
-    /// Whether a person agrees, or has already.
-    fn is_agreed(&self, screen: Screen, orders: &[ThreadRetry<'_>]) -> bool {
-        if self.yes {
-            return true;
-        }
-        let count = orders.len();
-        if screen.json || !(screen.terminal && stdin().is_terminal()) {
-            screen.say("  try: the same command with --yes, which does it");
-            return false;
-        }
-        screen.say(format!(
-            "{}. Is that right? [y/N]",
-            if count == 1 { "1 thread goes on".to_owned() } else { format!("{count} threads go on") }
-        ));
-        let mut line = String::new();
-        let is_read = stdin().lock().read_line(&mut line).is_ok();
-        let agrees = is_read && matches!(line.trim(), "y" | "Y" | "yes");
-        if !agrees {
-            screen.say("nothing is done");
-        }
-        agrees
-    }
-
-    /// Waits for the outcome of each call that is open again.
-    fn wait_for_ends(&self, screen: Screen, given: &[RetryShown]) -> Result<CommandExit, CommandExit> {
-        let elsewhere = OrganismElsewhere::find_named(&self.place)?.map(|found| found.client);
-        let client = match elsewhere {
-            Some(client) => Some(client),
-            None => RunFile::find_running(&self.place.log(screen)?)
-                .map(|run| Arc::new(DoorClient::from_run_file(&run))),
-        };
-        // Without an organism they go on at its next start.
-        let Some(client) = client else { return Ok(CommandExit::Done) };
-        let mut exit = CommandExit::Done;
-        for shown in given {
-            let ended = wait_for_end(&client, shown).map_err(|fault| report_silence(screen, &fault))?;
-            let Some((ending, record)) = ended else { return Ok(CommandExit::Unavailable) };
-            if screen.json {
-                screen.show_value(&record);
-            } else {
-                show_end(screen, ending, &record);
-            }
-            if !matches!(ending, CallJudgement::Answered | CallJudgement::Handled) {
-                exit = CommandExit::Failed;
-            }
-        }
-        Ok(exit)
-    }
-}
-
-impl PreviewSource {
-    fn read(
-        &self,
-        screen: Screen,
-        thread: &ThreadId,
-    ) -> Result<Result<RetryShown, Box<ApiRefusal>>, CommandExit> {
-        match self {
-            PreviewSource::Door(client) => {
-                client.preview_retry(thread.as_str()).map_err(|fault| report_silence(screen, &fault))
-            }
-            PreviewSource::Log(reader, file, directory) => {
-                let read: ReadSource<'_> = &|source| {
-                    systole_config::read_source(source, directory).map_err(|refused| refused.to_string())
-                };
-                let pages = (&file.composition, read);
-                let preview = retries::preview_retry(&**reader, pages, &describe_step, thread);
-                let preview = preview.map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
-                let unknown = || screen.fail(CommandExit::Payload, "there is no such thread");
-                let preview = preview.ok_or_else(unknown)?;
-                Ok(preview.map(RetryShown::from).map_err(|refusal| Box::new(ApiRefusal::from(&refusal))))
-            }
-        }
-    }
-}
-
-/// What became of a call that is open again; `None` if the log ended first.
-fn wait_for_end(
-    client: &DoorClient,
-    shown: &RetryShown,
-) -> Result<Option<(CallJudgement, ApiRecord)>, DoorClientFault> {
-    let RetryShown { thread, seq, position, call, .. } = shown;
-    // The stream begins with the records that are there already.
-    for record in client.follow_records(*position, Some(thread), None)? {
-        let record = record?;
-        if let Some(ending) = find_call_ending((thread, call, *seq), &record) {
-            return Ok(Some((ending, record)));
-        }
-    }
-    Ok(None)
 }
 
 /// The order about one thread, as it was shown.
@@ -275,7 +174,7 @@ struct ThreadRetry<'a> {
     note: Option<&'a str>,
     allows_effects: bool,
     /// The threads that go on.
-    given: &'a RefCell<Vec<RetryShown>>,
+    given: &'a RefCell<Vec<AwaitedCall>>,
 }
 
 impl LiveOrder for ThreadRetry<'_> {
@@ -308,7 +207,7 @@ impl LiveOrder for ThreadRetry<'_> {
     }
 
     fn report_done(&self, screen: Screen, done: &ThreadRetried, runs: bool) -> CommandExit {
-        self.given.borrow_mut().push(self.shown.clone());
+        self.given.borrow_mut().push(AwaitedCall::from(&self.shown));
         match (screen.json, runs) {
             (true, _) => screen.show_value(done),
             (false, true) => screen.say(format!("{} goes on", done.retried)),

@@ -4,6 +4,7 @@ use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_queries::anew::AnewLinks;
 use systole_queries::log_state::LogState;
 use systole_queries::posts::DueCalls;
 use systole_queries::why::{
@@ -432,6 +433,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
         models: Vec::new(),
         times: Vec::new(),
         end: None,
+        links: AnewLinks::default(),
     };
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
     assert!(report.contains("\\u{202e}drawkcab"), "{report}");
@@ -473,6 +475,7 @@ fn of_one(reason: WaitReason) -> ThreadWaits {
         models: Vec::new(),
         times: Vec::new(),
         end: None,
+        links: AnewLinks::default(),
     }
 }
 
@@ -543,6 +546,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         models: Vec::new(),
         times: Vec::new(),
         end: None,
+        links: AnewLinks::default(),
     };
     let found = waits(&[rests, standing], now);
     let told: Vec<(&str, &str)> = found.iter().map(|wait| (wait.cause, wait.what.as_str())).collect();

@@ -162,6 +162,7 @@ mod replay_live;
 mod replay_open;
 mod replay_with;
 mod retries;
+mod retries_anew;
 #[expect(dead_code, reason = "the suite of the core uses the rest")]
 #[path = "../../crates/core/tests/suite/rig.rs"]
 mod rig;

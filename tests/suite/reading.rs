@@ -338,6 +338,13 @@ fn retry_orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
         assert_eq!(answer.status, 200, "{answer:?}");
         judge.judge(method, "/v1/threads/{thread}/retry", &answer);
     }
+    let failed = stage.sends(operator, &say("break down"), 200);
+    for word in ["show", "send"] {
+        let path = format!("/v1/threads/{failed}/retry?anew={word}");
+        let answer = posts(&path, &[("Content-Type", "application/json")], "[]");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        judge.judge("post", "/v1/threads/{thread}/retry", &answer);
+    }
     for (body, status) in [
         ("{\"at\": 1, \"filter\": {\"since\": \"3d\"}}", 200),
         ("{\"filter\": {\"state\": \"failed\"}, \"at\": 1}", 400),

@@ -13,7 +13,7 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
-use super::retry_types::{RetryShown, ThreadRetried};
+use super::retry_types::{AnewShown, RetryShown, ThreadRetried};
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
@@ -305,6 +305,36 @@ impl DoorClient {
             let effects = allows_effects.then_some(("effects", "true"));
             let fields = [note.map(|note| ("note", note)), seen.map(|seen| ("seen", seen)), effects];
             request.query_pairs(fields.into_iter().flatten()).send_empty()
+        })
+    }
+
+    /// What sending the request of a failed thread anew would do, with these values in place of its own.
+    pub fn preview_anew(&self, thread: &str, values: &[String]) -> DoorResult<AnewShown> {
+        self.order_anew(thread, values, [Some(("anew", "show")), None, None])
+    }
+
+    /// Sends the request of a failed thread anew, as the thread was `seen`.
+    pub fn send_anew(
+        &self,
+        thread: &str,
+        values: &[String],
+        seen: Option<&str>,
+        allows_effects: bool,
+    ) -> DoorResult<api_types::ApiReceipt> {
+        let effects = allows_effects.then_some(("effects", "true"));
+        self.order_anew(thread, values, [Some(("anew", "send")), seen.map(|seen| ("seen", seen)), effects])
+    }
+
+    fn order_anew<T: serde::de::DeserializeOwned>(
+        &self,
+        thread: &str,
+        values: &[String],
+        fields: [Option<(&str, &str)>; 3],
+    ) -> DoorResult<T> {
+        let body = serde_json::to_vec(values).unwrap_or_default();
+        self.send_order(&format!("/v1/threads/{thread}/retry"), StatusCode::OK, |request| {
+            let request = request.query_pairs(fields.into_iter().flatten());
+            request.content_type("application/json").send(&body[..])
         })
     }
 

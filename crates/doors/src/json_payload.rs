@@ -4,11 +4,12 @@
 //! with every mistake.
 
 use axum::http::{HeaderMap, header};
-use systole_kit::schema::{ValueSlip, find_nearest};
+use systole_kit::schema::find_nearest;
 
 use super::mcp::tools;
 use super::request_refusals::describe_unfit_request;
 use systole_core::rules::admit::cut_excerpt;
+use systole_core::rules::refusing::refuse_slips;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::flow::Refused;
@@ -69,7 +70,7 @@ pub(super) fn build_from_json(
         Some(Ok(document)) => Ok(document),
         Some(Err(slips)) => {
             let kept = Some(cut_excerpt(text, 0));
-            Err(Refused { refusal: join_slips(element, slips), kept })
+            Err(Refused { refusal: refuse_slips(element, slips), kept })
         }
         // The file was checked with the same model.
         None => {
@@ -77,22 +78,4 @@ pub(super) fn build_from_json(
             Err(Refused { refusal: Refusal::new(Code::IngressUnavailable, words), kept: None })
         }
     }
-}
-
-/// All slips of the arguments as one refusal: its place is that of the first one.
-fn join_slips(element: &str, slips: Vec<ValueSlip>) -> Refusal {
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    let joined = |part: fn(&ValueSlip) -> &str| {
-        let parts: Vec<&str> = slips.iter().map(part).filter(|part| !part.is_empty()).collect();
-        parts.join("; ")
-    };
-    let refusal = Refusal::new(Code::Invalid, joined(|slip| &slip.message));
-    let mut refusal = refusal.with_expected(joined(|slip| &slip.expected)).fixed_by(joined(|slip| &slip.fix));
-    refusal.element = Some(element.to_owned());
-    if let Some(first) = slips.into_iter().next() {
-        refusal.path = Some(first.path);
-        refusal.at = first.place.map(|(line, column)| (number(line), number(column)));
-        refusal.received = Some(first.received);
-    }
-    refusal
 }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::api_types::ApiRefusal;
 use systole_kit::money::Money;
 
+use systole_core::types::ids::ThreadId;
+use systole_queries::anew::AnewPreview;
 use systole_queries::retries::{RetriedPart, RetryPreview, name_step};
 use systole_show::columns::{counted, plain};
 
@@ -54,6 +56,35 @@ pub struct RestartedStep {
     pub tokens: u64,
     /// What they cost.
     pub money: Option<String>,
+}
+
+/// What sending the request of a failed thread anew would do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnewShown {
+    /// The thread.
+    pub thread: String,
+    /// What the order has to name, so that it is about the thread as it was seen.
+    pub seen: String,
+    /// The call that failed.
+    pub call: String,
+    /// The listener that the request is for.
+    pub listener: String,
+    /// The code of what failed first.
+    pub code: String,
+    /// What is sent, without sensitive values; empty for a client that may not read it.
+    pub request: String,
+    /// Whether it differs from the request that failed.
+    pub changed: bool,
+    /// The tokens that the models of the call used, which may be used again.
+    pub tokens: u64,
+    /// What they cost.
+    pub money: Option<String>,
+    /// Calls of it with effects outside, which may happen again.
+    pub effects: Vec<String>,
+    /// The threads that have a request of the same call already.
+    pub sent: Vec<String>,
+    /// The idempotency key of the message: the same request of a client is sent once.
+    pub key: String,
 }
 
 /// A thread was tried again.
@@ -110,6 +141,60 @@ impl From<RetryPreview> for RetryShown {
     }
 }
 
+impl From<AnewPreview> for AnewShown {
+    fn from(preview: AnewPreview) -> AnewShown {
+        AnewShown {
+            thread: preview.thread.to_string(),
+            seen: preview.head.to_string(),
+            call: preview.call.to_string(),
+            listener: preview.listener.to_string(),
+            code: preview.code,
+            request: preview.shown,
+            changed: preview.is_changed,
+            tokens: preview.used.tokens,
+            money: preview.used.spent.money().map(|money| money.to_string()),
+            effects: preview.effects,
+            sent: preview.sent.iter().map(ThreadId::to_string).collect(),
+            key: preview.key.as_str().to_owned(),
+        }
+    }
+}
+
+impl AnewShown {
+    /// What is sent and what happens again, for a person.
+    pub fn describe_preview(&self) -> Vec<String> {
+        let AnewShown { thread, listener, code, .. } = self;
+        let how = if self.changed { "with other values" } else { "as it was" };
+        let mut lines = vec![format!("{thread} failed: {}", plain(code))];
+        lines.push(format!("  its request goes to {listener} once more, {how}, as a new thread:"));
+        lines.extend(self.request.lines().map(|line| format!("    {}", plain(line))));
+        lines.extend(self.describe_costs().into_iter().map(|line| format!("  {line}")));
+        lines
+    }
+
+    /// What is paid and what happens again, for a person.
+    pub fn describe_costs(&self) -> Vec<String> {
+        let paid = describe_paid(self.money.as_deref(), self.tokens);
+        let mut lines = vec![match paid {
+            Some(paid) => format!("the whole work begins again: {paid}"),
+            None => "the whole work begins again; no model was paid for it".to_owned(),
+        }];
+        let effect = |effect: &String| format!("an effect that may happen again: {}", plain(effect));
+        lines.extend(self.effects.iter().map(effect));
+        lines.extend(self.sent.iter().map(|sent| format!("it was sent anew before, as {sent}")));
+        lines
+    }
+}
+
+/// What models are paid again, as far as it is known.
+fn describe_paid(money: Option<&str>, tokens: u64) -> Option<String> {
+    match (money, tokens) {
+        (Some(money), _) => Some(format!("pays about {money} again")),
+        (None, 0) => None,
+        (None, tokens) => Some(format!("uses about {tokens} tokens again")),
+    }
+}
+
 impl RetryShown {
     /// What goes out again, for a person.
     pub fn describe_preview(&self) -> Vec<String> {
@@ -137,11 +222,8 @@ impl RetryShown {
 impl RestartedStep {
     fn describe_part(&self) -> String {
         let why = if self.cancelled { "was cancelled beside it" } else { "failed" };
-        let paid = match (&self.money, self.tokens) {
-            (Some(money), _) => format!(", pays about {money} again"),
-            (None, 0) => String::new(),
-            (None, tokens) => format!(", uses about {tokens} tokens again"),
-        };
+        let paid = describe_paid(self.money.as_deref(), self.tokens);
+        let paid = paid.map(|paid| format!(", {paid}")).unwrap_or_default();
         format!("    {} ({why}){paid}", plain(&self.key))
     }
 }

@@ -7,24 +7,26 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, Query};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::api_types::ApiRefusal;
+use super::api_types::{ApiReceipt, ApiRefusal};
 use super::door_row::DoorRoute;
-use super::http_state::{ApiCall, ParsedQuery};
+use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::log_view::{LogMoment, MomentAsked};
 use super::reading::{QueryFields, ReadFault, find_threads};
 use super::request_refusals::{check_done, read_thread, refuse_message, refuse_request, refuse_stopping};
-use super::retry_types::{RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
+use super::retry_types::{AnewShown, RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
 use super::steering::check_note;
 use crate::limits::MOST_ENTRIES;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_organism::anew::{AnewRequest, AnewSent};
 use systole_organism::order::RetryRequest;
 use systole_organism::waiting::SenderReply;
+use systole_queries::anew::AnewChange;
 
 /// The routes of this file.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
@@ -42,6 +44,16 @@ struct RetryFields {
     note: Option<String>,
     seen: Option<String>,
     effects: Option<bool>,
+    anew: Option<AnewWord>,
+}
+
+/// What is done about a request that is sent anew.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AnewWord {
+    /// It is only shown.
+    Show,
+    Send,
 }
 
 /// What a retry would do.
@@ -52,23 +64,60 @@ async fn preview_retry(call: ApiCall, Path(typed): Path<String>) -> Result<Json<
     Ok(Json(RetryShown::from(preview)))
 }
 
-/// Tries a failed thread again.
+/// Tries a failed thread again, or sends its request anew.
 async fn retry_thread(
     call: ApiCall,
     Path(typed): Path<String>,
     query: ParsedQuery<RetryFields>,
-) -> Result<Json<ThreadRetried>, Response> {
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Response> {
     let thread = read_thread(&typed)?;
-    let unread = |_| refuse_request("it takes note, seen and effects (true or false), each once");
-    let RetryFields { note, seen, effects } = query.map_err(unread)?.0;
+    let unread =
+        |_| refuse_request("it takes note, seen, effects (true or false) and anew (show or send), each once");
+    let RetryFields { note, seen, effects, anew } = query.map_err(unread)?.0;
     let note = check_note(note).map_err(refuse_request)?;
     let seen = seen.as_deref().map(Digest::parse).transpose();
     let seen = seen.map_err(|malformed| refuse_request(format!("seen: {malformed}")))?;
-    let retried = thread.to_string();
     let allows_effects = effects == Some(true);
+    if let Some(word) = anew {
+        if note.is_some() {
+            return Err(refuse_request("anew takes no note: the request is a message of its own"));
+        }
+        let change = AnewChange::Values(read_values(body)?);
+        if word == AnewWord::Show {
+            let preview = call.state.front.preview_anew(&call.client, &thread, change).await;
+            let preview = preview.map_err(|refusal| refuse_message(&refusal))?;
+            return Ok(Json(AnewShown::from(preview)).into_response());
+        }
+        return send_anew(&call.state, AnewRequest { by: call.client, thread, seen, change, allows_effects })
+            .await;
+    }
+    let retried = thread.to_string();
     let request = RetryRequest { by: call.client, thread, seen, note, allows_effects };
     check_done(call.state.front.retry_thread(request).await)?;
-    Ok(Json(ThreadRetried { retried }))
+    Ok(Json(ThreadRetried { retried }).into_response())
+}
+
+/// The values of a request that is sent anew: a list of `NAME=VALUE`, or nothing.
+fn read_values(body: Result<Bytes, BytesRejection>) -> Result<Vec<String>, Response> {
+    let body = body.map_err(|_| refuse_request("the body is incomplete, or longer than any order"))?;
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        refuse_request(format!("the body is not a list of values, as [\"NAME=VALUE\"]: {error}"))
+    })
+}
+
+/// Sends the request of a failed thread anew. The answer is the receipt of the message.
+async fn send_anew(state: &HttpState, order: AnewRequest) -> Result<Response, Response> {
+    match state.front.send_anew(order).await {
+        Some(Ok(AnewSent { receipt, position, key })) => {
+            Ok(Json(ApiReceipt::from_receipt(&receipt, position, key.as_str())).into_response())
+        }
+        Some(Err(refusal)) => Err(refuse_message(&refusal)),
+        None => Err(refuse_stopping()),
+    }
 }
 
 /// The fields of a list that say which failed threads are tried again.

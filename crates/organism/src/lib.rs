@@ -3,6 +3,7 @@
 //! In comes a checked composition; out come a running organism, its doors for messages and orders, and its end. It decides
 //! nothing about messages.
 
+pub mod anew;
 pub mod at_rest;
 pub mod broker;
 pub mod compiled_schemas;

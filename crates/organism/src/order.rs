@@ -115,13 +115,25 @@ impl OrganismHandle {
 
     /// What a retry of a failed root would do, for a client that may order it.
     pub async fn preview_retry(&self, by: &Name, thread: &ThreadId) -> Result<RetryPreview, Box<Refusal>> {
+        let id = thread.clone();
+        self.read_for(by, thread, move |handle, _| handle.read_retry(&id)).await
+    }
+
+    /// Reads about a thread for a client that opened it, or that may operate. The reading is told whether the client
+    /// opened it.
+    pub(super) async fn read_for<T: Send + 'static>(
+        &self,
+        by: &Name,
+        thread: &ThreadId,
+        look: impl FnOnce(&OrganismHandle, bool) -> Result<Option<Result<T, Refusal>>, LogFault> + Send + 'static,
+    ) -> Result<T, Box<Refusal>> {
         let unknown = || Box::new(Refusal::new(Code::UnknownThread, "there is no such thread"));
         let may_operate = self.composition().has_role(by, Role::Operate);
         let (handle, id, client) = (self.clone(), thread.clone(), by.clone());
         let read = move || -> Result<_, LogFault> {
             let first = handle.reader().of_thread(&id.root_of(), 1, 1)?;
             let is_own = first.first().is_some_and(|(_, record)| record.header.from == client);
-            if is_own || may_operate { handle.read_retry(&id) } else { Ok(None) }
+            if is_own || may_operate { look(&handle, is_own) } else { Ok(None) }
         };
         match tokio::task::spawn_blocking(read).await {
             Ok(Ok(preview)) => preview.ok_or_else(unknown)?.map_err(Box::new),
@@ -132,15 +144,22 @@ impl OrganismHandle {
 
     fn read_retry(&self, thread: &ThreadId) -> Result<Option<Result<RetryPreview, Refusal>>, LogFault> {
         let read: ReadSource<'_> = &|source| self.read_configuration(source);
-        retries::preview_retry(&**self.reader(), (self.composition(), read), &describe_step, thread)
+        let sent = self.list_sent_anew(thread)?;
+        retries::preview_retry(&**self.reader(), (self.composition(), read), &describe_step, (thread, &sent))
     }
 
     /// Tries a failed root again. The pump decides about the thread as it was read here: if it has gone on since, the
     /// order is refused.
     pub async fn retry_thread(&self, request: RetryRequest) -> Option<SenderReply> {
         let RetryRequest { by, thread, seen, note, allows_effects } = request;
-        // Of what cannot be tried again, the pump says why.
-        let preview = self.preview_retry(&by, &thread).await.ok();
+        let preview = match self.preview_retry(&by, &thread).await {
+            // The pump does not know that.
+            Err(refusal) if refusal.code == Code::RetrySuperseded => {
+                return Some(SenderReply::Refused(refusal));
+            }
+            // Of what else cannot be tried again, the pump says why.
+            preview => preview.ok(),
+        };
         let seen = seen.or(preview.as_ref().map(|preview| preview.head));
         let (effects, steps) = preview.map(|preview| (preview.effects, preview.steps)).unwrap_or_default();
         let (ticket, reply) = self.room.enter_asker();

@@ -4,6 +4,7 @@
 //! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It keeps no
 //! second truth: open work comes from the pump's own fold, finished work from the records.
 
+pub mod anew;
 pub mod blame;
 pub mod causes;
 pub mod chains;

@@ -20,6 +20,10 @@ pub(crate) const EFFECTS_NAMED: usize = 10;
 pub(crate) const STEP_THREADS: usize = 1_000;
 /// Bytes of the changes of a step that are shown with its output: one change set has at most 900 KiB.
 pub(crate) const STEP_CHANGES_BYTES: usize = 1 << 20;
+/// Hex digits of the proof in the key of a request that is sent anew: 64 bits are not guessed.
+pub(crate) const PROOF_DIGITS: usize = 16;
+/// Roots that are looked at because they have the request of one root anew.
+pub(crate) const SENT_ANEW: usize = 1_000;
 /// Records before the end of a thread that are searched for its order: those of one commit.
 pub(crate) const COMMIT_RECORDS: u64 = 256;
 /// Records of one tree: a few seconds of reading, more than a person reads on a screen.

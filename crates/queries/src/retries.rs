@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use super::anew::SentAnew;
 use super::log_state::ReadSource;
 use super::runs::{Key, Notes, ReadStep};
 use crate::limits;
@@ -17,6 +18,7 @@ use systole_core::pump::state::{Call, FailedCall, Thread};
 use systole_core::pump::wake;
 use systole_core::rules::core_payload;
 use systole_core::types::budget::{MoneySpent, UsedAmounts};
+use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, OnUnknown};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -69,8 +71,8 @@ pub struct RetriedPart {
     pub used: UsedAmounts,
 }
 
-/// Previews a retry under the current configuration. `None` if there is no such thread; a refusal if the pump would not
-/// carry it out.
+/// Previews a retry under the current configuration, of a root whose request was `sent` anew so far. `None` if there is
+/// no such thread; a refusal if the pump would not carry it out, or if the request of the call was sent anew.
 ///
 /// # Errors
 /// If the log cannot be read.
@@ -78,7 +80,7 @@ pub fn preview_retry(
     reader: &dyn LogReader,
     (current, read): (&Composition, ReadSource<'_>),
     step: ReadStep<'_>,
-    id: &ThreadId,
+    (id, sent): (&ThreadId, &[SentAnew]),
 ) -> Result<Option<Result<RetryPreview, Refusal>>, LogFault> {
     // Read before the thread, which may be newer.
     let position = reader.read_last()?;
@@ -88,7 +90,11 @@ pub fn preview_retry(
         Ok(found) => found,
         Err(refusal) => return Ok(Some(Err(refusal))),
     };
-    let mut pages = ConfigurationPages { reader, read, pages: HashMap::new() };
+    if let Some(SentAnew { thread, .. }) = sent.iter().rfind(|one| one.end == failed.outcome) {
+        let refusal = Refusal::new(Code::RetrySuperseded, format!("its request was sent anew, as {thread}"));
+        return Ok(Some(Err(refusal.fixed_by(format!("systole why {thread}")))));
+    }
+    let mut pages = ConfigurationPages::new(reader, read);
     let page = pages.open(call.config)?;
     let before = page.as_deref().and_then(|page| page.find_listener(&call.listener));
     let versions = current.find_listener(&call.listener).into_iter().chain(before);
@@ -107,18 +113,23 @@ pub fn preview_retry(
         for part in &mut preview.starts {
             if let Some(child) = &part.thread {
                 let mut below = WorkBelow::default();
-                below.read_tree(&mut pages, child)?;
+                below.read_tree(&mut pages, child, None)?;
                 part.used = below.used;
                 preview.effects.append(&mut below.effects);
             }
         }
-        let more = preview.effects.len().saturating_sub(limits::EFFECTS_NAMED);
-        if more > 0 {
-            preview.effects.truncate(limits::EFFECTS_NAMED);
-            preview.effects.push(format!("and {more} more"));
-        }
+        name_first(&mut preview.effects);
     }
     Ok(Some(Ok(preview)))
+}
+
+/// Names only the first of many effects, and says how many more there are.
+pub(super) fn name_first(effects: &mut Vec<String>) {
+    let more = effects.len().saturating_sub(limits::EFFECTS_NAMED);
+    if more > 0 {
+        effects.truncate(limits::EFFECTS_NAMED);
+        effects.push(format!("and {more} more"));
+    }
 }
 
 fn describe_call((thread, position): (&Thread, Position), failed: &FailedCall, call: &Call) -> RetryPreview {
@@ -167,13 +178,17 @@ fn list_started(notes: &Notes, call: &CallPath, keeps: impl Fn(&str) -> bool) ->
 }
 
 /// Configurations of a log, read once.
-struct ConfigurationPages<'a> {
+pub(super) struct ConfigurationPages<'a> {
     reader: &'a dyn LogReader,
     read: ReadSource<'a>,
     pages: HashMap<Digest, Option<Arc<Composition>>>,
 }
 
-impl ConfigurationPages<'_> {
+impl<'a> ConfigurationPages<'a> {
+    pub(super) fn new(reader: &'a dyn LogReader, read: ReadSource<'a>) -> ConfigurationPages<'a> {
+        ConfigurationPages { reader, read, pages: HashMap::new() }
+    }
+
     /// A configuration; `None` if the log does not hold it, or it cannot be read.
     fn open(&mut self, hash: Digest) -> Result<Option<Arc<Composition>>, LogFault> {
         if let Some(page) = self.pages.get(&hash) {
@@ -188,9 +203,9 @@ impl ConfigurationPages<'_> {
 
 /// What a thread and the threads below it did.
 #[derive(Default)]
-struct WorkBelow {
-    used: UsedAmounts,
-    effects: Vec<String>,
+pub(super) struct WorkBelow {
+    pub(super) used: UsedAmounts,
+    pub(super) effects: Vec<String>,
 }
 
 /// A call that may have effects outside.
@@ -202,12 +217,21 @@ struct EffectiveCall {
 }
 
 impl WorkBelow {
-    fn read_tree(&mut self, pages: &mut ConfigurationPages<'_>, thread: &ThreadId) -> Result<(), LogFault> {
+    /// Adds what a thread did: all of it, or what one of its top calls did.
+    pub(super) fn read_tree(
+        &mut self,
+        pages: &mut ConfigurationPages<'_>,
+        thread: &ThreadId,
+        top: Option<u32>,
+    ) -> Result<(), LogFault> {
         let mut calls: HashMap<CallPath, EffectiveCall> = HashMap::new();
         let mut children = Vec::new();
         for placed in pages.reader.records_of(thread, 1) {
             let (_, record) = placed?;
             let h = &record.header;
+            if top.is_some() && h.call.as_ref().map(CallPath::top_number) != top {
+                continue;
+            }
             if let Some((path, call)) = find_call(pages, &record)? {
                 calls.insert(path, call);
             }
@@ -221,7 +245,7 @@ impl WorkBelow {
                 self.effects.push(format!("{listener} in {thread}: <{element}>"));
             }
         }
-        children.iter().try_for_each(|child| self.read_tree(pages, child))
+        children.iter().try_for_each(|child| self.read_tree(pages, child, None))
     }
 
     fn add_use(&mut self, body: &[u8]) {
@@ -241,9 +265,9 @@ fn find_call(
 ) -> Result<Option<(CallPath, EffectiveCall)>, LogFault> {
     let h = &record.header;
     let path = match h.code {
-        Some(RecordCode::Role(MessageRole::Begin | MessageRole::ToAll | MessageRole::ToFirst)) => {
-            h.call.clone()
-        }
+        Some(RecordCode::Role(
+            MessageRole::Request | MessageRole::Begin | MessageRole::ToAll | MessageRole::ToFirst,
+        )) => h.call.clone(),
         Some(RecordCode::Role(MessageRole::Call)) => {
             h.call.as_ref().zip(h.turn).zip(h.ordinal).map(|((call, turn), at)| call.append_item(turn, at))
         }

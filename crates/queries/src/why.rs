@@ -17,6 +17,7 @@ pub use wording::{Asker, brief, draw_reason, ends, report};
 
 use systole_kit::money::Money;
 
+use super::anew::AnewLinks;
 use super::first_cause::FirstCause;
 use super::glance::glance;
 use super::log_state::LogState;
@@ -58,6 +59,8 @@ pub struct ThreadWaits {
     pub times: Vec<WorkingTime>,
     /// How its last top call ended, if nothing is open.
     pub end: Option<ThreadEnd>,
+    /// The roots that it is linked to, if these were read.
+    pub links: AnewLinks,
 }
 
 /// The model use of a message from outside, including reserves for calls without a result.
@@ -181,6 +184,7 @@ impl ThreadWaits {
             models: models(whole, thread),
             times: times(whole, thread),
             end,
+            links: AnewLinks::default(),
         })
     }
 

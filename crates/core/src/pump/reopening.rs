@@ -82,7 +82,7 @@ fn find_failed(thread: &Thread) -> Result<(&FailedCall, &Call), Refusal> {
 }
 
 /// The fix for what cannot go on in its place.
-const SEND_ANEW: &str = "send the request once more, as a new message";
+const SEND_ANEW: &str = "systole retry THREAD --anew, which sends the request once more, as a new thread";
 
 /// Why no turn of the call can go out again. `turns` says how many turns a call to a listener may take now.
 fn check_due(
@@ -139,9 +139,8 @@ fn choose_configuration(d: &DecisionBuilder<'_>, order: &RetryOrder, call: &Call
             let words = format!(
                 "the steps of {name} have changed, and the run goes on only with those that it began with"
             );
-            Err(Refusal::new(Code::Unavailable, words).fixed_by(
-                "the steps back in the file, and a new start; or the request once more, as a new message",
-            ))
+            Err(Refusal::new(Code::Unavailable, words)
+                .fixed_by("the steps back in the file, and a new start; or systole retry THREAD --anew"))
         }
         _ => Ok(current),
     }

@@ -151,13 +151,13 @@ codes! {
     RetryNotFailed "retry.not-failed" false "the last call of the thread has not failed: it is at work, it was answered, or it was tried again already"
         try "nothing: `systole ps` shows how the thread stands";
     RetrySettled "retry.settled" false "the last reply of the listener was taken, and it is what failed; no turn is left to go out again"
-        try "the request once more, as a new message";
-    RetrySuperseded "retry.superseded" false "a later message opened a call in the thread; the failed one stays closed"
-        try "the request once more, as a new message";
+        try "`systole retry THREAD --anew`, which sends the request once more, as a new thread";
+    RetrySuperseded "retry.superseded" false "a later message opened a call in the thread, or the request was sent anew; the failed call stays closed"
+        try "`systole retry THREAD --anew`, which sends the request once more, as a new thread";
     RetryDecided "retry.decided" false "a person ended it: rejected, stopped or cancelled it, or ended the thread"
-        try "the request once more, as a new message, if the person agrees";
+        try "`systole retry THREAD --anew`, if the person agrees; it sends the request once more, as a new thread";
     RetrySpent "retry.spent" false "a budget, the turns or the loop limit of the request ended it, and these are still used up"
-        try "a higher limit in the file, then the request once more, as a new message";
+        try "a higher limit in the file, then `systole retry THREAD --anew`";
     RetryMoved "retry.moved" false "the thread has more records than the preview that was confirmed"
         try "the preview once more, which shows the thread as it stands now";
     RetryEffects "retry.effects" false "what would start again may have had effects outside already, and they could happen twice"

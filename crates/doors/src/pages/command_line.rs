@@ -19,11 +19,7 @@ pub(super) enum SendCommand {
 
 /// The command for a payload. `None` if its text has characters that a terminal does not show, or if it is long.
 pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option<SendCommand> {
-    // The payload's own values: those of the form may have blank places between them.
-    let values = model.form_values(payload).unwrap_or_default();
-    let mut named: Vec<(&str, &str)> = values.iter().collect();
-    named.sort_by_key(|(name, _)| in_order(name));
-    let arguments: Vec<String> = named.iter().filter_map(|(name, value)| argument(name, value)).collect();
+    let arguments = model.to_fields(payload).unwrap_or_default();
     let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = std::str::from_utf8(payload).ok()?;
     if text.len() > limits::BODY || text.lines().any(is_strange) {
@@ -56,23 +52,6 @@ fn is_strange(line: &str) -> bool {
     plain(line) != single(line) || line.contains(['\t', '\r'])
 }
 
-/// A name that sorts by the numbers in it.
-fn in_order(name: &str) -> String {
-    let padded = |part: &str| match part.split_once(']') {
-        Some((digits, rest)) => format!("[{digits:0>6}]{rest}"),
-        None => part.to_owned(),
-    };
-    name.split('[').map(padded).collect()
-}
-
-/// A posted value as a field of the command line: `/order/line[2]/sku` is `line[2].sku`.
-fn argument(name: &str, value: &str) -> Option<String> {
-    let (_, inner) = name.trim_start_matches('/').split_once('/')?;
-    let is_choice = inner.rsplit('/').next().is_some_and(|last| last.starts_with('?') || last == "+");
-    let inner = inner.strip_suffix("/.").unwrap_or(inner);
-    (!is_choice).then(|| format!("{}={value}", inner.replace('/', ".")))
-}
-
 /// A word as a shell reads it.
 pub(super) fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -90,9 +69,5 @@ mod tests {
     fn a_word_cannot_leave_its_quotes() {
         assert_eq!(quote_word("a'; rm -rf $HOME"), "'a'\\''; rm -rf $HOME'");
         assert_eq!((quote_word("name=World"), quote_word("")), ("name=World".to_owned(), "''".to_owned()));
-        assert_eq!(argument("/order/line[2]/@n", "7").as_deref(), Some("line[2].@n=7"));
-        assert_eq!(argument("/say/.", "hi").as_deref(), Some(".=hi"));
-        assert_eq!(argument("/order/?.0", "1"), None);
-        assert!(in_order("/order/line[2]/sku") < in_order("/order/line[10]/sku"));
     }
 }

@@ -6,6 +6,7 @@
 
 mod amend;
 mod amendable;
+mod anew;
 mod approvals;
 mod assets;
 mod attention;
@@ -100,6 +101,9 @@ fn list_routes() -> Vec<DoorRoute> {
         serve_form("/t/{id}/steer", |form| Box::pin(orders::steer_thread(form))),
         serve_page("/t/{id}/retry", |asked| Box::pin(orders::ask_to_retry(asked))),
         serve_form("/t/{id}/retry", |form| Box::pin(orders::retry_thread(form))),
+        serve_page("/t/{id}/anew", |asked| Box::pin(anew::open_form(asked))),
+        serve_form("/t/{id}/anew", |form| Box::pin(anew::send_form(form))),
+        DoorRoute::post("/t/{id}/anew/show", anew::show),
         DoorRoute::get("/t/{id}/cancel", orders::ask_to_cancel),
         DoorRoute::post("/t/{id}/cancel", |form| orders::give(form, ThreadOrder::Cancel)),
         DoorRoute::get("/t/{id}/end", orders::ask_to_end),

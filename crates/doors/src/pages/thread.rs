@@ -19,8 +19,10 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_log::index::RootRow;
 use systole_organism::runfile::draw_hex;
 use systole_organism::workflow_steps;
+use systole_queries::anew::AnewLinks;
 use systole_queries::costs::CostRow;
 use systole_queries::glance::glance;
 use systole_queries::narrate::as_json;
@@ -57,6 +59,8 @@ struct ThreadView {
     is_paused_itself: bool,
     is_root: bool,
     is_own: bool,
+    /// The roots that it is linked to.
+    links: AnewLinks,
     why: Vec<ClockedText>,
     pictured: Pictured,
     now: Millis,
@@ -105,6 +109,8 @@ struct ThreadPage {
     root: String,
     view: ThreadView,
     speaking: SpeakingLines,
+    /// The roots that it is linked to: how, their ids and addresses.
+    links: Vec<(&'static str, String, String)>,
     /// The steps of its run, if a workflow runs in it, and a note if they cannot be read.
     steps_of_run: Vec<StepLine>,
     note: Option<String>,
@@ -116,6 +122,8 @@ struct ThreadPage {
     earlier: Option<String>,
     later: Option<String>,
     may_order: bool,
+    /// Whether the request of the thread, which failed or was cancelled, can be sent anew.
+    may_send_anew: bool,
     /// The key of what is said to the work; empty if there are no random bytes for one.
     key: String,
     moment: u64,
@@ -133,7 +141,7 @@ pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal
         return Ok(asked.json(&view.json));
     }
     let role = asked.state.front.composition().has_role(&asked.client, Role::Operate);
-    let may_order = asked.at.is_none() && (role || view.is_own) && view.life != "ended";
+    let may_order = asked.at.is_none() && (role || view.is_own);
     Ok(render_page(&page(asked, &id, step, view, may_order)))
 }
 
@@ -156,10 +164,7 @@ fn view(
     let is_own = request.first().is_some_and(|(_, record)| record.header.from == *client);
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
-    let root = match id.parent() {
-        None => moment.ask_index(|index| index.find_root(id.as_str()))?,
-        Some(_) => None,
-    };
+    let (root, links) = read_root(moment, id)?;
     let retries = root.as_ref().map(|root| root.retries.into()).filter(|retries| *retries > 0);
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
@@ -192,7 +197,7 @@ fn view(
         let mut tree = tree::to_json(tree, &reasons, now);
         tree::with_picture(&mut tree, pictured.as_json());
         json = json!({"thread": id.as_str(), "state": standing.state(), "life": standing.life.as_str(), "paused": paused, "why": why,
-            "seq": thread.seq, "from": from, "tree": tree, "records": records});
+            "anew": links.as_json(), "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
     Ok(Some(ThreadView {
         head,
@@ -201,6 +206,7 @@ fn view(
         is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),
         is_root: id.parent().is_none(),
         is_own,
+        links,
         why: why.into_iter().map(ClockedText::of_marked).collect(),
         pictured,
         now,
@@ -221,6 +227,15 @@ fn spell_waits(standing: &ThreadWaits, now: Millis, (is_html, is_at_rest): (bool
     let lines = clocks::mark_clocks(is_html, || report(standing, &asker)).into_iter();
     let lines = lines.take_while(|line| !is_at_rest || !line.starts_with("next:"));
     lines.map(|line| shorten_text(&line, limits::WHY_WORDS)).collect()
+}
+
+/// What the index has of a root, and the roots that it is linked to; nothing of a child.
+fn read_root(moment: &LogMoment, id: &ThreadId) -> Result<(Option<RootRow>, AnewLinks), LogFault> {
+    if id.parent().is_some() {
+        return Ok((None, AnewLinks::default()));
+    }
+    moment
+        .ask_index(|index| Ok((index.find_root(id.as_str())?, AnewLinks::read(index, &*moment.reader, id)?)))
 }
 
 /// A record for programs with a short body. Its own address has all of it.
@@ -274,11 +289,16 @@ fn page(
         chunks.push(rows.by_ref().take(limits::CHUNK_ROWS).collect());
     }
     let moment = asked.at.map_or(view.end, |at| at.0);
+    let sources = view.links.source.iter().map(|source| ("Sent anew from", source));
+    let linked = sources.chain(view.links.sent.iter().map(|sent| ("Sent anew as", sent)));
+    let links = linked
+        .map(|(words, id)| (words, id.to_string(), frame.to(&format!("/t/{}", encode_part(id.as_str())))));
     ThreadPage {
         id: encode_part(id.as_str()),
         name: id.to_string(),
         root: id.root_of().to_string(),
         speaking: std::mem::take(&mut view.speaking).into_lines(&frame),
+        links: links.collect(),
         steps_of_run,
         note,
         tree,
@@ -288,7 +308,8 @@ fn page(
         shown,
         earlier,
         later,
-        may_order,
+        may_order: may_order && view.life != "ended",
+        may_send_anew: may_order && view.is_root && matches!(view.state, "failed" | "cancelled"),
         key: draw_hex().unwrap_or_default(),
         moment,
         view,

@@ -10,6 +10,7 @@ use super::refusals::{ReadRefusal, ReadResult};
 use crate::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
 use systole_organism::workflow_steps;
+use systole_queries::anew::AnewLinks;
 use systole_queries::log_state::LogState;
 use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
@@ -41,6 +42,7 @@ fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<T
     let Some(thread) = whole.thread(reader, id)? else { return Err(ReadRefusal::unknown_thread().into()) };
     let mut waits = ThreadWaits::of(reader, whole, &posts, &thread)?;
     waits.name_goals(&WorkflowRuns::new(reader, whole, &workflow_steps::describe_step))?;
+    waits.links = moment.ask_index(|index| AnewLinks::read(index, reader, id))?;
     Ok(waits)
 }
 

@@ -62,6 +62,11 @@ impl RemoteLog {
         self.ask_route("/v1/threads", fields)
     }
 
+    /// A thread with what it waits for, as `GET /v1/threads/ID` answers it.
+    pub fn describe_thread(&self, id: &ThreadId) -> Result<Value, LogFault> {
+        self.ask_route(&format!("/v1/threads/{id}"), Vec::new())
+    }
+
     fn read_hit(&self, hit: ListedHit) -> Result<SearchHit, LogFault> {
         let ListedHit { record: HitPlace { position, thread, seq }, text, place } = hit;
         let thread = ThreadId::parse(&thread).map_err(|error| self.report_strange(&error.to_string()))?;

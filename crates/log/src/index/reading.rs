@@ -98,6 +98,14 @@ impl IndexFile {
         Ok(self.connection.prepare_cached(&sql)?.query_row([thread], RootRow::read).optional()?)
     }
 
+    /// The roots that say they have the request of that root anew, the oldest first.
+    pub fn list_sent_anew(&self, source: &str) -> Result<Vec<String>, IndexFault> {
+        let sql = "SELECT thread FROM root WHERE source = ?1 AND source <> '' ORDER BY position";
+        let mut find = self.connection.prepare_cached(sql)?;
+        let rows = find.query_map([source], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// How many roots there are of each kind.
     pub fn count_roots(&self) -> Result<Vec<RootCount>, IndexFault> {
         let sql =

@@ -108,12 +108,14 @@ pub struct RootRow {
     pub used: ModelSum,
     /// How often a call of it that had failed was opened again.
     pub retries: u32,
+    /// The root whose request it says it has anew; empty if it says none.
+    pub source: String,
 }
 
 impl RootRow {
     pub(super) const COLUMNS: &'static str = "position, thread, client, entry, element, subject, opened, since, \
         outcome, code, first_code, is_ended, is_paused, took, requests, unknown, tokens_in, tokens_out, \
-        uncounted, unpriced, money, spent, retries";
+        uncounted, unpriced, money, spent, retries, source";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<RootRow> {
         Ok(RootRow {
@@ -135,6 +137,7 @@ impl RootRow {
             unknown: row.get(15)?,
             used: ModelSum::read(row, 16)?,
             retries: row.get(22)?,
+            source: row.get(23)?,
         })
     }
 }

@@ -16,6 +16,7 @@ use systole_log::index::{
 use systole_show::columns::plain;
 
 use super::closing::{ANSWERED, CANCELLED, CallEnd, FAILED};
+use crate::anew::claimed_source;
 use crate::costs::CostRow;
 use crate::glance::glance;
 use crate::limits::HOUR_MS;
@@ -89,6 +90,7 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
             subject,
             opened: h.time.0,
             since: h.time.0,
+            source: claimed_source(record).map(|source| source.to_string()).unwrap_or_default(),
             ..RootRow::default()
         });
         return Ok(());

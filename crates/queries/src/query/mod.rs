@@ -26,6 +26,7 @@ use systole_log::index::{IndexFault, IndexFile};
 use systole_log::search::LogQuery;
 use systole_show::blocks::Block;
 
+use crate::anew;
 use crate::causes;
 use crate::finding::NotFound;
 use crate::log_state::LogState;
@@ -133,6 +134,15 @@ pub trait QueryMoment {
     /// Asks the index of the log. It has the threads of all clients; the name is that of the client, if it may see only
     /// its own.
     fn ask_index(&self, ask: AskIndex<'_>) -> Result<(), QueryFault>;
+    /// The roots that have the request of a root anew, as far as the client sees them.
+    fn sent_anew(&self, id: &ThreadId) -> Result<Vec<ThreadId>, QueryFault> {
+        let mut sent = Vec::new();
+        self.ask_index(&mut |index, _| {
+            sent = anew::list_sent(index, self.log(), id)?;
+            Ok(())
+        })?;
+        Ok(sent.into_iter().map(|one| one.thread).collect())
+    }
     /// Reads the steps of a workflow from its section.
     fn steps(&self) -> ReadStep<'static>;
     /// Reads all steps of a workflow from its section.

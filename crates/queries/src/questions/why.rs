@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::anew;
 use crate::arguments;
 use crate::finding::NotFound;
 use crate::pauses::ThreadPause;
@@ -13,6 +14,7 @@ use crate::query::{
     ThreadName,
 };
 use crate::runs::WorkflowRuns;
+use crate::thread_end::ThreadStatus;
 use crate::why::{
     Asker, CallWait, ListedWait, ThreadWaits, as_json, in_lines, list_broken, report, wait_json, waits,
 };
@@ -72,6 +74,10 @@ fn read_thread(moment: &dyn QueryMoment, id: &ThreadId, all: bool) -> Result<Dra
     let thread = state.thread(log, id)?.ok_or_else(unfound)?;
     let mut found = ThreadWaits::of(log, &state, &DueCalls::at(&state, now), &thread)?;
     found.name_goals(&WorkflowRuns::new(log, &state, moment.steps()))?;
+    found.links.source = anew::find_source(log, id)?;
+    if matches!(found.status(), ThreadStatus::Failed | ThreadStatus::Cancelled) {
+        found.links.sent = moment.sent_anew(id)?;
+    }
     let found = [found];
     let notes = moment.list_notes(&list_awaited(&found));
     let [found] = &found;

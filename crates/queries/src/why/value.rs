@@ -38,6 +38,7 @@ pub fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Val
         "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
         "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
         "failed": standing.failure().map(FirstCause::as_json),
+        "anew": standing.links.as_json(),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
 }

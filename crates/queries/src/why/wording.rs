@@ -77,6 +77,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     if let Some(cause) = standing.failure() {
         lines.extend(failed_with(standing.status(), cause, asker.all));
     }
+    lines.extend(standing.links.lines().iter().flat_map(|line| wrapped("  ", 4, line)));
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {

@@ -11,6 +11,9 @@ use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot};
 use crate::nearest::find_nearest;
 use crate::shape::{Declaration, SchemaShape};
 
+/// The value of a part that is there and holds nothing: no argument of a command line has this character.
+pub(crate) const NOTHING: &str = "\0";
+
 /// The values of a payload of this element.
 pub(crate) fn read_fields(
     schema: &SchemaShape,
@@ -60,6 +63,11 @@ fn split_field<'a>(record: &JsonRecord<'_>, argument: &'a str) -> Option<(&'a st
     }
     let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
     (is_name && !record.attributes.is_empty()).then_some((name, value))
+}
+
+/// The name of the field that an argument is for; a text without a name is the element's own.
+pub(crate) fn find_name<'a>(record: &JsonRecord<'_>, argument: &'a str) -> &'a str {
+    split_field(record, argument).map_or(OWN, |(name, _)| name)
 }
 
 fn report_unnamed(root: &Declaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
@@ -296,7 +304,7 @@ impl<'m> FieldArguments<'m> {
         if record.has_text() {
             return self.put_field(declaration, record, entries, &FieldArgument { name: OWN, ..*field });
         }
-        if field.value.is_empty() {
+        if matches!(field.value, "" | NOTHING) {
             return Ok(FieldPlacement::Yes);
         }
         let keys = value_messages::field_names(record);
@@ -343,7 +351,8 @@ impl<'m> FieldArguments<'m> {
             instances.push(GivenPart { given: GivenValue::List(Vec::new()), offset: field.at });
         }
         let empty = inner.name.is_empty() && inner.index.is_none() && field.value.is_empty();
-        if empty && !matches!(JsonForm::of_type(self.schema, item.of), JsonForm::Value(_) | JsonForm::Text) {
+        let is_text = matches!(JsonForm::of_type(self.schema, item.of), JsonForm::Value(_) | JsonForm::Text);
+        if empty && !is_text || field.value == NOTHING {
             return Ok(FieldPlacement::Yes);
         }
         let Some(GivenPart { given: GivenValue::List(items), .. }) = instances.get_mut(number) else {

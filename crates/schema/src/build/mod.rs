@@ -10,6 +10,7 @@ pub(crate) mod fields;
 pub(crate) mod given;
 pub(crate) mod json_forms;
 pub(crate) mod markup;
+mod refill;
 pub(crate) mod sketch;
 pub(crate) mod value_messages;
 
