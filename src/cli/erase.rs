@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::local_organism;
+use super::local_organism::{self, open_bus};
 use super::looking::{self, split_number};
 use super::place::Place;
 use super::screen::Screen;
@@ -26,6 +26,7 @@ use systole_log::nats::OpenNatsLog;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_log::{index, search};
 use systole_organism as runtime;
+use systole_organism::plan::BusAccess;
 use systole_organism::runfile::RunFile;
 use systole_queries::finding;
 use systole_queries::prompts::find_before;
@@ -125,18 +126,16 @@ impl EraseCommand {
             return self.plan_erasure(screen, copy, &reader, ErasureScope::Objects);
         }
         let file = self.place.organism(screen)?;
-        let (Some(url), Some(kept)) = (&file.bus, &file.log_kept) else {
+        let (Some(bus), Some(kept)) = (open_bus(screen, &file, true)?, &file.log_kept) else {
             let words =
                 format!("{} is the copy of a log in NATS, and the file names no broker", copy.display());
             return Err(screen.refuse(words, "-f with the organism's file"));
         };
-        let credentials = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
-        let credentials =
-            credentials.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
+        let BusAccess { url, credentials } = bus;
         let organism = &file.composition.organism;
         local_organism::with_runtime(screen, async {
             let opening =
-                runtime::erasing::open_for_erasing(organism, url, credentials.as_ref(), kept.replicas, copy);
+                runtime::erasing::open_for_erasing(organism, &url, credentials.as_ref(), kept.replicas, copy);
             match Box::pin(opening).await {
                 Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
                 Err(unopened) => Err(local_organism::start_fault(screen, &unopened)),

@@ -11,11 +11,12 @@ use super::place::Place;
 use super::system_faults;
 use systole_bus::{Broker, PATIENCE};
 use systole_config::OrganismFile;
+use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_doors::api_types::ListedFollowers;
 use systole_doors::client::DoorClient;
-use systole_follow::{CursorFault, CursorPlace, FollowerSettings, FollowerStatus, SentForm, find_mark};
+use systole_follow::{CursorFault, CursorPlace, FollowerStatus, SentForm, find_mark};
 use systole_kit::schema::find_nearest;
 use systole_organism::plan::{BusAccess, StartFault};
 use systole_organism::runfile::RunFile;
@@ -63,8 +64,8 @@ impl FollowCommand {
                     return Err(looking.screen.refuse(words, fix));
                 }
                 let cursors = open_cursors(&looking, &file).await?;
-                let position = self.find_target(&looking, one, &cursors).await?;
-                return move_follower(&looking, one, &cursors, position).await;
+                let position = self.find_target(&looking, (&one.name, &cursors)).await?;
+                return move_follower(&looking, (&one.name, &cursors), position).await;
             }
             show_followers(&looking, &file).await
         })
@@ -83,13 +84,12 @@ impl FollowCommand {
     async fn find_target(
         &self,
         looking: &Looking,
-        one: &FollowerSettings,
-        cursors: &CursorPlace,
+        one: (&Name, &CursorPlace),
     ) -> Result<Position, CommandExit> {
         let (reader, screen) = (&*looking.reader, looking.screen);
         if let Some(since) = &self.since {
             let since = parse_moment(screen, "--since", since, looking.now)?;
-            let found = cursors.find_resend_position(&one.name, reader, since).await;
+            let found = one.1.find_resend_position(one.0, reader, since).await;
             return found.map_err(|fault| looking.fault(&fault));
         }
         let last = reader.read_last().map_err(|fault| looking.fault(&fault))?;
@@ -114,18 +114,17 @@ async fn open_cursors(looking: &Looking, file: &OrganismFile) -> Result<CursorPl
     let (organism, BusAccess { url, credentials }) = (&file.composition.organism, bus);
     let reached =
         Broker::connect_to_cluster(organism, &url, credentials.as_ref(), kept.replicas, PATIENCE).await;
-    let broker = reached.map_err(|fault| local_organism::start_fault(screen, &StartFault::Broker(fault)))?;
-    Ok(CursorPlace::Broker(broker.into()))
+    let fail = |fault| local_organism::start_fault(screen, &StartFault::Broker(fault));
+    Ok(CursorPlace::Broker(reached.map_err(fail)?.into()))
 }
 
 /// Moves the cursor of a follower.
 async fn move_follower(
     looking: &Looking,
-    follower: &FollowerSettings,
-    cursors: &CursorPlace,
+    (name, cursors): (&Name, &CursorPlace),
     position: Position,
 ) -> Result<CommandExit, CommandExit> {
-    let (screen, name) = (looking.screen, &follower.name);
+    let screen = looking.screen;
     let mark = find_mark(&*looking.reader, position).map_err(|fault| looking.fault(&fault))?;
     let Some(mark) = mark else {
         let words = format!("the log has lost the record at position {}", position.0);
@@ -150,15 +149,13 @@ async fn move_follower(
 async fn show_followers(looking: &Looking, file: &OrganismFile) -> Result<CommandExit, CommandExit> {
     let (screen, followers) = (looking.screen, &file.followers);
     let running = RunFile::find_running(&looking.log);
-    let asked = running.map(|run| DoorClient::from_run_file(&run).list_followers());
-    let told = match asked {
-        Some(Ok(Ok(listed))) => Some(listed),
-        Some(Ok(Err(refusal))) => return Err(screen.fail(CommandExit::Failed, refusal.message)),
-        Some(Err(fault)) => {
+    let told = match running.map(|run| DoorClient::from_run_file(&run).list_followers()).transpose() {
+        Ok(Some(Err(refusal))) => return Err(screen.fail(CommandExit::Failed, refusal.message)),
+        Ok(told) => told.and_then(Result::ok),
+        Err(fault) => {
             screen.say(format!("note: {fault}"));
             None
         }
-        None => None,
     };
     let mut listed = match told {
         Some(listed) => listed,

@@ -47,7 +47,6 @@ mod moments;
 mod open;
 mod operator_log;
 mod option_order;
-mod pager;
 mod pause;
 mod payload_from_fields;
 mod permissions;
@@ -77,7 +76,6 @@ mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;
-mod waiting_view;
 mod witness;
 mod workflow;
 
@@ -94,6 +92,7 @@ use systole_bus::managed::warden;
 use systole_carriers::{ADAPTER_WORD, WARDEN_WORD, guard_program};
 use systole_judge::{trial, trial_process, xpath_filter, xpath_process};
 use systole_system::descriptors;
+use systole_system::pager::Pager;
 use systole_system::system::describe_error;
 
 #[derive(Parser, Debug)]
@@ -293,7 +292,7 @@ impl Arguments {
             return screen.refuse(words, "-C with the path of a folder that you can enter");
         }
         screen::lay_out(json, self.utc);
-        let _pager = (!json && !self.no_pager && self.command.is_paged()).then(pager::Pager::start);
+        let _pager = (!json && !self.no_pager && self.command.is_paged()).then(Pager::start);
         self.command.run().unwrap_or_else(|exit| exit)
     }
 }

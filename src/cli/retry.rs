@@ -103,12 +103,10 @@ impl RetryCommand {
             return Ok(refused);
         }
         let exit = carry_out_all(&self.place, orders)?;
-        let given = given.into_inner();
-        let ended = match self.wait {
-            true => wait_for_ends(&self.place, screen, &given)?,
-            false => CommandExit::Done,
-        };
-        Ok([exit, refused, ended].into_iter().find(|exit| *exit != CommandExit::Done).unwrap_or(exit))
+        let waited =
+            self.wait.then(|| wait_for_ends(&self.place, screen, &given.into_inner())).transpose()?;
+        let mut exits = [exit, refused].into_iter().chain(waited);
+        Ok(exits.find(|exit| *exit != CommandExit::Done).unwrap_or(exit))
     }
 
     /// What a retry of each thread would do.

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use systole_kit::writer::make_visible;
+use systole_system::pager;
 
 use jiff::tz::TimeZone;
 
 use super::exit::CommandExit;
-use super::pager;
 use crate::limits;
 use systole_core::types::ports::Position;
 use systole_show::columns::width;

@@ -19,7 +19,6 @@ use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
 use super::system_faults;
 use super::thread_name;
-use super::waiting_view::{OpenWork, may_halt};
 use outage::AwaitedParty;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
@@ -30,6 +29,7 @@ use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::find_ending;
 use systole_organism::runfile::{RunFile, draw_hex};
+use systole_organism::waiting_view::{OpenWork, may_halt};
 use systole_system::system;
 use tail::LiveTail;
 use way::ParcelWay;
@@ -291,7 +291,7 @@ impl<'a> AnswerWaiter<'a> {
                 self.tail.clear_shown();
                 self.live.mention(record);
             }
-            if may_halt(record) {
+            if may_halt(&record.kind) {
                 self.asked = Some(record.clone());
             }
             return self.asked.is_some().then(|| self.exit_if_held()).flatten();

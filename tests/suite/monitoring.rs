@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
 
 use serde_json::Value;
 
-use crate::followers::{Receiver, wait_for};
+use crate::followers::{self, wait_for};
 use crate::log_records::read_all;
 use crate::organism::folder;
 use crate::program::{Answer, PATIENCE, Running, ask, ask_as, lines, run_file, systole};
@@ -205,7 +206,7 @@ server.serve_forever()
 #[test]
 fn h6_a_collector_gets_the_numbers_of_the_page_and_again_after_it_failed() {
     let beside = tempfile::tempdir().unwrap();
-    let collector = Receiver::start_program(beside.path(), (COLLECTOR, "otlp"), &["0"]);
+    let collector = followers::Receiver::start_program(beside.path(), (COLLECTOR, "otlp"), &["0"]);
     let follow =
         format!("follow: {{numbers: {{otlp: \"http://127.0.0.1:{}\", sends: metrics}}}}\n", collector.port);
     let folder = folder(&[("organism.yaml", &format!("{FILE}{follow}")), ("replies.yaml", REPLIES)]);
@@ -263,6 +264,8 @@ fn h6_a_collector_gets_the_numbers_of_the_page_and_again_after_it_failed() {
 struct Prometheus {
     child: Child,
     address: String,
+    /// It ends if no one reads what it says.
+    _said: Receiver<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -293,7 +296,7 @@ impl Prometheus {
                 break address.trim().to_owned();
             }
         };
-        Prometheus { child, address, _folder: folder }
+        Prometheus { child, address, _said: said, _folder: folder }
     }
 
     /// The values that it has, by name and labels as on the page. What is scraped has two labels more.

@@ -39,4 +39,5 @@ pub mod tail;
 pub mod trying;
 pub mod validators;
 pub mod waiting;
+pub mod waiting_view;
 pub mod workflow_steps;

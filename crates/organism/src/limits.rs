@@ -61,6 +61,8 @@ pub(crate) const SPEAKING: usize = 256;
 pub(crate) const LIVE_CHARACTERS: usize = 4_000;
 /// Bytes of it that are kept, at least that many characters of any kind.
 pub(crate) const LIVE_BYTES: usize = 4 * LIVE_CHARACTERS;
+/// Threads that are looked at to say who works on a call.
+pub(crate) const WORKING_THREADS: usize = 64;
 /// Records per read: with the largest bodies some tens of megabytes.
 pub(crate) const TAIL_PAGE: usize = 32;
 /// Records in the inbox of one follower, and taken from memory at once.

@@ -8,6 +8,7 @@ pub mod failpoint;
 pub mod folder_copying;
 pub mod keyfiles;
 pub mod limits;
+pub mod pager;
 pub mod signing_key;
 pub mod sockets;
 pub mod system;

@@ -12,9 +12,6 @@ use tokio::sync::{mpsc, oneshot};
 use super::OutgoingParcel;
 use crate::cli::forms::Forms;
 use crate::cli::live;
-use crate::cli::waiting_view::{
-    OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
-};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{RecordCode, SteerEffect};
@@ -25,6 +22,9 @@ use systole_doors::remote_log::RemoteLog;
 use systole_log::sqlite;
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
+use systole_organism::waiting_view::{
+    OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
+};
 use systole_queries::picture::RunPicture;
 
 /// The result of an order.

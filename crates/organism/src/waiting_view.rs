@@ -13,8 +13,6 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spell_duration};
-use systole_doors::api_types::ApiRecord;
-use systole_organism::workflow_steps;
 use systole_queries::log_state::LogState;
 use systole_queries::picture::{Pictured, RunPicture};
 use systole_queries::posts::DueCalls;
@@ -22,15 +20,15 @@ use systole_queries::tree;
 use systole_queries::why::{CallWait, ThreadWaits};
 use systole_system::clock::WallClock;
 
-use crate::limits;
+use crate::{limits, workflow_steps};
 
-/// Whether only a person may be able to continue after this record.
-pub(super) fn may_halt(record: &ApiRecord) -> bool {
-    matches!(RecordKind::parse(&record.kind), Some(RecordKind::Approval | RecordKind::Steer))
+/// Whether only a person may be able to continue after a record of this kind.
+pub fn may_halt(kind: &str) -> bool {
+    matches!(RecordKind::parse(kind), Some(RecordKind::Approval | RecordKind::Steer))
 }
 
 /// Whether a thread, or everything, is paused: in that case no record tells the sender.
-pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
+pub fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
     let Ok(root) = ThreadId::parse(thread) else { return false };
     let woken = [root.clone(), ThreadId::new_sys()].map(|id| wake::wake_thread(reader, &id).ok().flatten());
     find_halt(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
@@ -38,13 +36,13 @@ pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
 
 /// What a person can type to continue a thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct UpToAPerson {
+pub struct UpToAPerson {
     /// The commands that answer its questions.
-    pub(super) answers: Vec<String>,
+    pub answers: Vec<String>,
 }
 
 /// Whether only a person can continue a thread, by the log: nothing in it is in progress.
-pub(super) fn find_wait_for_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
+pub fn find_wait_for_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
     let id = ThreadId::parse(thread).ok()?;
     // The fold alone shows what waits for a person, regardless of the configurations.
     let unread = |_: &[u8]| Err(String::new());
@@ -63,17 +61,18 @@ pub(super) fn find_wait_for_person(reader: &dyn LogReader, thread: &str) -> Opti
 
 /// A listener whose reply is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct OpenWork {
-    pub(super) listener: Name,
+pub struct OpenWork {
+    /// The listener.
+    pub listener: Name,
     /// Since when. A later moment than now is the time of its next attempt.
-    pub(super) since: Millis,
+    pub since: Millis,
 }
 
 /// Who works on a thread and below it, by the log.
-pub(super) fn list_at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
+pub fn list_at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
     let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
     let (mut work, mut looked_at) = (Vec::new(), 0);
-    while let Some(id) = left.pop().filter(|_| looked_at < limits::CALLS) {
+    while let Some(id) = left.pop().filter(|_| looked_at < limits::WORKING_THREADS) {
         looked_at += 1;
         let Ok(Some(thread)) = wake::wake_thread(reader, &id) else { continue };
         for call in thread.calls.values() {
@@ -88,7 +87,7 @@ pub(super) fn list_at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork
 }
 
 /// The picture of the newest run in a thread, by the log; `None` if it has none.
-pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture> {
+pub fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPicture> {
     let id = ThreadId::parse(thread).ok()?;
     let read = |source: &[u8]| config::read_source(source, Path::new(".")).map_err(|why| why.to_string());
     let whole = LogState::look(reader, &read, Some(std::process::id())).ok()?;
@@ -100,7 +99,7 @@ pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPi
 }
 
 /// Who works, and for how long, in one line; `None` if no reply is due.
-pub(super) fn describe_work(work: &[OpenWork], now: Millis) -> Option<String> {
+pub fn describe_work(work: &[OpenWork], now: Millis) -> Option<String> {
     let (late, due): (Vec<&OpenWork>, Vec<&OpenWork>) = work.iter().partition(|one| one.since > now);
     if due.is_empty() {
         let next = late.into_iter().min_by_key(|one| one.since)?;

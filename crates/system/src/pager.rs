@@ -19,12 +19,12 @@ static RUNS: AtomicBool = AtomicBool::new(false);
 const DEFAULT: &str = "less";
 
 /// Whether stdout is a pager's input, and so for a terminal.
-pub(super) fn is_running() -> bool {
+pub fn is_running() -> bool {
     RUNS.load(Ordering::Relaxed)
 }
 
 /// A pager for our output. Dropping it waits for its end.
-pub(super) struct Pager {
+pub struct Pager {
     child: Child,
     /// The original stderr.
     talk: OwnedFd,
@@ -42,7 +42,7 @@ struct IgnoredInterrupts {
 
 impl Pager {
     /// Starts a pager if output goes to a terminal and a pager is installed.
-    pub(super) fn start() -> Option<Pager> {
+    pub fn start() -> Option<Pager> {
         if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
             return None;
         }
@@ -65,7 +65,7 @@ impl Pager {
             false => Ok(()),
         });
         RUNS.store(true, Ordering::Relaxed);
-        Some(Pager { child, talk, nowhere, _deaf: ignore_interrupts() })
+        Some(Pager { child, talk, nowhere, _deaf: hold_interrupts() })
     }
 }
 
@@ -86,7 +86,7 @@ fn is_there(command: &str) -> bool {
     found.is_ok_and(|found| found.success())
 }
 
-fn ignore_interrupts() -> Option<IgnoredInterrupts> {
+fn hold_interrupts() -> Option<IgnoredInterrupts> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let entered = runtime.enter();
     let heard = signal(SignalKind::interrupt()).ok()?;
