@@ -62,7 +62,7 @@ pub(super) struct RetryCommand {
     /// Go on although effects outside may happen twice; it is recorded
     #[arg(long)]
     again_with_effects: bool,
-    /// Send the request once more, as a new thread, with these values in place of its own
+    /// Send the request again as a new thread, with these values instead
     #[arg(long, value_name = "NAME=VALUE", num_args = 0.., conflicts_with_all = WITHOUT_ANEW)]
     anew: Option<Vec<String>>,
 }

@@ -33,10 +33,12 @@ class Door(BaseHTTPRequestHandler):
     def do_POST(self):
         message = ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
         said = open("answer").read() if os.path.exists("answer") else "200"
-        [of] = message.resource_spans
-        [scope] = of.scope_spans
+        ofs = message.resource_spans
+        [service] = [json.loads(one) for one in {json.dumps(attributes(of.resource)) for of in ofs}]
+        scopes = [scope for of in ofs for scope in of.scope_spans]
+        [name] = {scope.scope.name for scope in scopes}
         got = {"path": self.path, "type": self.headers["Content-Type"], "said": said,
-            "service": attributes(of.resource), "scope": scope.scope.name, "spans": [span(one) for one in scope.spans]}
+            "service": service, "scope": name, "spans": [span(one) for scope in scopes for one in scope.spans]}
         with one_line:
             print(json.dumps(got), flush=True)
         answer = ExportTraceServiceResponse()

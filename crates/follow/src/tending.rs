@@ -146,7 +146,19 @@ impl EventReading {
         }
     }
 
+    /// The next page. The spans of all its records are one message: the fields of protobuf messages that follow each
+    /// other are those of one.
     fn read_page(&self, after: Position) -> Result<EventPage, LogFault> {
+        let mut page = self.list_events(after)?;
+        if let (SentForm::Traces, Some(last)) = (&self.settings.sends, page.events.last()) {
+            let (id, mark) = (last.id.clone(), last.mark);
+            let body = page.events.iter().flat_map(|event| event.body.iter().copied()).collect();
+            page.events = vec![FollowedEvent { id, body, mark }];
+        }
+        Ok(page)
+    }
+
+    fn list_events(&self, after: Position) -> Result<EventPage, LogFault> {
         let reader = &*self.log.reader;
         let mut page = EventPage { events: Vec::new(), end: None, is_last: false };
         let mut bytes = 0;
