@@ -2,8 +2,6 @@
 //!
 //! A log and a file come in; an account goes out. It says so where something outside changed the file.
 
-pub(crate) mod changes;
-mod lines;
 mod whole_file;
 
 use serde_json::{Value, json};
@@ -12,9 +10,9 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 
+use super::change_sets::lines::{FileEdit, LineOrigin, origins, undo_edit};
+use super::change_sets::{ChangeSet, changes};
 use super::prompts::{self, JournaledCall};
-use changes::{ChangeSet, changes};
-use lines::{FileEdit, LineOrigin, origins, undo_edit};
 use systole_show::columns::plain;
 use systole_show::layout;
 pub use whole_file::{BlamedFile, blame_file};

@@ -8,9 +8,9 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::writer::make_visible;
 
-use super::changes::{ChangeSet, changes};
-use super::lines::{FileEdit, LineOrigin, origins};
 use super::list_counted;
+use crate::change_sets::lines::{FileEdit, LineOrigin, origins};
+use crate::change_sets::{ChangeSet, changes};
 use systole_show::columns::{plain, width};
 use systole_show::layout;
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::blame::changes::{ChangeSet, is_order, read_changes};
 use super::super::change_payload;
 use super::super::full;
+use crate::change_sets::{ChangeSet, is_order, read_changes};
 use crate::limits;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::{Name, ThreadId};

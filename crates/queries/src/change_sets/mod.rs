@@ -3,6 +3,8 @@
 //! A reader comes in; changes go out, in the order in which they happened. Only what the workspace sent to itself and
 //! answered counts: anybody may write the same elements.
 
+pub(crate) mod lines;
+
 use std::collections::BTreeMap;
 
 use systole_core::rules::approval_payload;
@@ -11,8 +13,8 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 
-use super::lines::{FileEdit, LinePiece, lines_of};
 use crate::change_payload::ChangeElement;
+use lines::{FileEdit, LinePiece, lines_of};
 
 /// A change set that happened.
 #[derive(Clone, Debug)]
