@@ -8,7 +8,6 @@ use super::local_organism::{self, open_bus};
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::Place;
-use super::system_faults;
 use systole_bus::{Broker, PATIENCE};
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
@@ -16,7 +15,7 @@ use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_doors::api_types::ListedFollowers;
 use systole_doors::client::DoorClient;
-use systole_follow::{CursorFault, CursorPlace, FollowerStatus, SentForm, find_mark};
+use systole_follow::{CursorPlace, FollowerStatus, SentForm, find_mark};
 use systole_kit::schema::find_nearest;
 use systole_organism::plan::{BusAccess, StartFault};
 use systole_organism::runfile::RunFile;
@@ -90,6 +89,8 @@ impl FollowCommand {
         if let Some(since) = &self.since {
             let since = parse_moment(screen, "--since", since, looking.now)?;
             let found = one.1.find_resend_position(one.0, reader, since).await;
+            let found =
+                found.map_err(|fault| screen.fail_with(CommandExit::Unavailable, &fault, &fault.fix))?;
             return found.map_err(|fault| looking.fault(&fault));
         }
         let last = reader.read_last().map_err(|fault| looking.fault(&fault))?;
@@ -130,12 +131,8 @@ async fn move_follower(
         let words = format!("the log has lost the record at position {}", position.0);
         return Err(screen.refuse(words, "another position"));
     };
-    cursors.move_cursor(name, mark).await.map_err(|fault| match fault {
-        CursorFault::File(path, error) => {
-            system_faults::report_unwritten(screen, &path, "the cursor of a follower", &error)
-        }
-        fault => screen.fail_with(CommandExit::Unavailable, fault, "the same again, once the broker answers"),
-    })?;
+    let moved = cursors.move_cursor(name, mark).await;
+    moved.map_err(|fault| screen.fail_with(CommandExit::Unavailable, &fault, &fault.fix))?;
     if screen.json {
         screen.show_value(&json!({"follower": name.as_str(), "position": position.0}));
     } else {
@@ -182,7 +179,7 @@ fn show_follower(looking: &Looking, one: &FollowerStatus) {
     let place = match (one.position, one.behind) {
         (Some(position), Some(0)) => format!("at {position}, the end of the log"),
         (Some(position), Some(behind)) => format!("at {position}, {behind} behind"),
-        _ if one.on == ["metrics"] => "sums, each minute".to_owned(),
+        _ if one.on == SentForm::Metrics.list_words() => "sums, each minute".to_owned(),
         _ => "no cursor yet".to_owned(),
     };
     screen.show(&format!(

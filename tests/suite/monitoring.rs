@@ -342,18 +342,19 @@ fn h6_prometheus_scrapes_the_numbers_of_the_page_and_finds_no_fault_in_it() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), page.as_bytes()).unwrap();
     let judged = child.wait_with_output().unwrap();
     assert!(judged.status.success() && judged.stdout.is_empty() && judged.stderr.is_empty(), "{judged:?}");
-    let wanted: BTreeMap<String, f64> = values(&page)
-        .into_iter()
-        .map(|(name, value)| {
+    let list_wanted = || -> BTreeMap<String, f64> {
+        let one = |(name, value): (String, f64)| {
             let (name, labels) = name.trim_end_matches('}').split_once('{').unwrap();
             (format!("{name} {:?}", labels.split(',').map(str::to_owned).collect::<BTreeSet<_>>()), value)
-        })
-        .collect();
-    assert!(wanted.len() > 12, "{wanted:?}");
+        };
+        metrics(at).into_iter().map(one).collect()
+    };
+    assert!(list_wanted().len() > 12);
     let prometheus = Prometheus::scrape(&run_file(at).address.to_string());
     let end = tokio::time::Instant::now() + PATIENCE;
-    while prometheus.list_values() != wanted {
-        assert!(tokio::time::Instant::now() < end, "{:?} {wanted:?}", prometheus.list_values());
+    while prometheus.list_values() != list_wanted() {
+        let found = || (prometheus.list_values(), list_wanted());
+        assert!(tokio::time::Instant::now() < end, "{:?}", found());
     }
     organism.interrupt();
 }

@@ -25,9 +25,8 @@ use super::request_refusals::{
 };
 use crate::limits::{self, BODY_MS};
 use systole_core::types::codes::Code;
-use systole_core::types::flow::{self, Refused};
+use systole_core::types::flow::Refused;
 use systole_core::types::ids::{Key, Name};
-use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 use systole_organism::front::{ClientMessage, OrganismHandle};
@@ -92,10 +91,7 @@ async fn accept_message(
     let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = match position {
-                Some(position) => position,
-                None => find_earlier(&state.front, &receipt, &key).await,
-            };
+            let position = state.front.locate_receipt(&receipt, position, &key).await;
             let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
             let Some(wait) = wait else { return Ok((StatusCode::ACCEPTED, Json(told)).into_response()) };
             let result = wait_for_outcome(&state.front, &told, wait).await;
@@ -219,16 +215,5 @@ async fn record_refusal(front: &OrganismHandle, client: Name, key: Key, refused:
     match front.record_refusal(client, key, refused).await {
         Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
         _ => refuse_stopping(),
-    }
-}
-
-/// The position of the first of two equal messages.
-pub(super) async fn find_earlier(front: &OrganismHandle, receipt: &flow::Receipt, key: &Key) -> Position {
-    let (front, receipt, key) = (front.clone(), receipt.clone(), key.clone());
-    let looked = tokio::task::spawn_blocking(move || front.position_of(&receipt, &key)).await;
-    match looked {
-        Ok(Ok(Some(position))) => position,
-        // The receipt is still valid, and reading from the beginning misses nothing.
-        _ => Position(0),
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::api_types;
-use super::inbound::{choose_key, find_earlier, read_subject, refuse_larger};
+use super::inbound::{choose_key, read_subject, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{describe_stopping, describe_unfit_request};
@@ -184,10 +184,7 @@ async fn take_message(
     let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     let receipt = match state.front.ask_holding(message, Some(held)).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = match position {
-                Some(position) => position,
-                None => find_earlier(&state.front, &receipt, &key).await,
-            };
+            let position = state.front.locate_receipt(&receipt, position, &key).await;
             api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str())
         }
         Some(SenderReply::Refused(refusal)) => return Err(refusal),

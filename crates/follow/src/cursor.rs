@@ -18,7 +18,7 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 use systole_log::slot_file::{self, FoundSlots, LogMark, SlotFile};
-use systole_system::system::describe_error;
+use systole_system::system::{FileFault, report_unwritten};
 
 use crate::settings::FollowerSettings;
 use crate::status::{FollowerState, FollowerStatus};
@@ -38,27 +38,30 @@ pub enum CursorPlace {
 }
 
 /// Why a cursor was not read or not written.
-#[derive(Debug, thiserror::Error)]
-pub enum CursorFault {
-    /// The file at that path.
-    #[error("{}: {}", .0.display(), describe_error(.1))]
-    File(PathBuf, io::Error),
-    /// The broker did not say.
-    #[error("{0}")]
-    Unread(BrokerFault),
-    /// The broker may not have taken it, for this reason.
-    #[error("{0}")]
-    Unwritten(String),
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{words}")]
+pub struct CursorFault {
+    /// What is wrong.
+    pub words: String,
+    /// The fix.
+    pub fix: String,
+    /// Whether it may be over by itself.
+    pub(crate) may_pass: bool,
 }
 
 impl CursorFault {
-    /// Whether it may be over by itself.
-    pub(crate) fn may_pass(&self) -> bool {
-        match self {
-            CursorFault::File(..) => false,
-            CursorFault::Unread(fault) => fault.may_pass(),
-            CursorFault::Unwritten(_) => true,
-        }
+    fn of_file(path: &Path, error: &io::Error) -> CursorFault {
+        let FileFault { words, fix } = report_unwritten(path, "the cursor of a follower", error);
+        CursorFault { words, fix: fix.to_owned(), may_pass: false }
+    }
+
+    fn of_broker(fault: &BrokerFault) -> CursorFault {
+        CursorFault { words: fault.to_string(), fix: fault.fix(), may_pass: fault.may_pass() }
+    }
+
+    /// The broker may not have taken it, for this reason.
+    fn of_append(words: String) -> CursorFault {
+        CursorFault { words, fix: "the same again, once the broker answers".to_owned(), may_pass: true }
     }
 }
 
@@ -129,7 +132,7 @@ impl CursorPlace {
             CursorPlace::Beside(log) => {
                 let path = CursorPlace::find_path(log, follower);
                 let found = slot_file::find_slots(&path, MAGIC);
-                Ok(match found.map_err(|error| CursorFault::File(path, error))? {
+                Ok(match found.map_err(|error| CursorFault::of_file(&path, &error))? {
                     FoundSlots::Nothing => FoundCursor::Nothing,
                     FoundSlots::Corrupt => FoundCursor::Corrupt,
                     FoundSlots::At { end: mark, is_new, next, .. } => {
@@ -138,7 +141,8 @@ impl CursorPlace {
                 })
             }
             CursorPlace::Broker(broker) => {
-                let stored = broker.read_mark(follower).await.map_err(CursorFault::Unread)?;
+                let stored =
+                    broker.read_mark(follower).await.map_err(|fault| CursorFault::of_broker(&fault))?;
                 Ok(stored
                     .map_or(FoundCursor::Nothing, |found| StoredMark::read(&found.bytes, found.sequence)))
             }
@@ -181,7 +185,7 @@ impl CursorPlace {
                     .map_or(Ok(()), |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder));
                 let file = made.and_then(|()| SlotFile::make_anew(&path, MAGIC, mark));
                 file.map(|file| Some(CursorFile::Slots(path.clone(), file)))
-                    .map_err(|error| CursorFault::File(path, error))
+                    .map_err(|error| CursorFault::of_file(&path, &error))
             }
             CursorPlace::Broker(broker) => {
                 let (broker, follower) = (broker.clone(), follower.clone());
@@ -189,7 +193,7 @@ impl CursorPlace {
                     AppendResult::At(at) => Ok(Some(CursorFile::Stored { broker, follower, at })),
                     AppendResult::Stale => Ok(None),
                     AppendResult::Refused(why) | AppendResult::Unknown(why) => {
-                        Err(CursorFault::Unwritten(why))
+                        Err(CursorFault::of_append(why))
                     }
                 }
             }
@@ -203,14 +207,14 @@ impl CursorPlace {
         follower: &Name,
         reader: &dyn LogReader,
         since: Millis,
-    ) -> Result<Position, LogFault> {
-        let first = find_first_since(reader, since)?;
-        match self.read_cursor(follower).await {
-            Ok(FoundCursor::At { mark, .. }) if find_mark(reader, mark.position)? == Some(mark) => {
+    ) -> Result<Result<Position, LogFault>, CursorFault> {
+        let found = self.read_cursor(follower).await?;
+        Ok(find_first_since(reader, since).and_then(|first| match found {
+            FoundCursor::At { mark, .. } if find_mark(reader, mark.position)? == Some(mark) => {
                 Ok(first.min(mark.position))
             }
             _ => Ok(first),
-        }
+        }))
     }
 }
 
@@ -300,7 +304,7 @@ impl OpenCursor {
             (Some(next), CursorPlace::Beside(log)) => {
                 let path = CursorPlace::find_path(log, follower);
                 let opened = SlotFile::open(&path, MAGIC, usize::from(next != 0));
-                let file = opened.map_err(|error| CursorFault::File(path.clone(), error))?;
+                let file = opened.map_err(|error| CursorFault::of_file(&path, &error))?;
                 Some(CursorFile::Slots(path, file))
             }
             (Some(at), CursorPlace::Broker(broker)) => {
@@ -340,7 +344,7 @@ impl CursorFile {
     async fn put(&mut self, mark: LogMark) -> Result<bool, CursorFault> {
         match self {
             CursorFile::Slots(path, file) => {
-                file.put_end(mark).map_err(|error| CursorFault::File(path.clone(), error))?;
+                file.put_end(mark).map_err(|error| CursorFault::of_file(path, &error))?;
                 Ok(!file.is_replaced())
             }
             CursorFile::Stored { broker, follower, at } => {
@@ -349,7 +353,7 @@ impl CursorFile {
                     AppendResult::Stale => return Ok(false),
                     // If it was written all the same, the next one is stale, and the cursor is read again.
                     AppendResult::Refused(why) | AppendResult::Unknown(why) => {
-                        return Err(CursorFault::Unwritten(why));
+                        return Err(CursorFault::of_append(why));
                     }
                 }
                 Ok(true)

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use systole_core::types::ports::Position;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
+use systole_system::clock::WallClock;
 
 use crate::settings::FollowerSettings;
 
@@ -102,6 +104,21 @@ pub(crate) struct TaskState {
     pub(crate) behind: Option<Millis>,
     pub(crate) is_stopped: bool,
     pub(crate) error: Option<(String, Millis)>,
+}
+
+impl TaskState {
+    /// Notes why a try failed. The first word of an error is said on the screen too.
+    pub(crate) fn note_error(&mut self, follower: &Name, words: String) {
+        let since = match &self.error {
+            Some((_, since)) => *since,
+            None => {
+                let fix = "systole follow shows all followers; it goes on by itself";
+                tracing::warn!(why = words, fix, "the follower {follower} does not reach its receiver");
+                WallClock.now()
+            }
+        };
+        self.error = Some((words, since));
+    }
 }
 
 /// The board on which one task writes.

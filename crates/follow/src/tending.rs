@@ -281,7 +281,7 @@ impl FollowerTask {
                 }
                 Err(fault) => fault,
             };
-            if !fault.may_pass() {
+            if !fault.may_pass {
                 return Err(Halt::Stopped(fault.to_string()));
             }
             self.note_error(format!("its cursor is not opened: {fault}"));
@@ -418,20 +418,8 @@ impl FollowerTask {
         }
     }
 
-    /// The first word of an error is said on the screen too.
     fn note_error(&self, words: String) {
-        let name = &self.reading.settings.name;
-        self.with_state(|state| {
-            let since = match &state.error {
-                Some((_, since)) => *since,
-                None => {
-                    let fix = "systole follow shows all followers; it goes on by itself";
-                    tracing::warn!(why = words, fix, "the follower {name} does not reach its receiver");
-                    WallClock.now()
-                }
-            };
-            state.error = Some((words, since));
-        });
+        self.with_state(|state| state.note_error(&self.reading.settings.name, words));
     }
 
     /// Waits for more records, and then for those that come right behind them.

@@ -82,23 +82,12 @@ impl OrganismHandle {
         let message = ClientMessage { client: by, key: own, document: payload, to, thread: None, subject };
         match self.send_message(message).await? {
             SenderReply::Receipt(receipt, position) => {
-                let position = match position {
-                    Some(position) => position,
-                    None => self.find_receipt(&receipt, &key).await,
-                };
+                let position = self.locate_receipt(&receipt, position, &key).await;
                 Some(Ok(AnewSent { receipt, position, key }))
             }
             SenderReply::Refused(refusal) => Some(Err(refusal)),
             SenderReply::Done => None,
         }
-    }
-
-    /// The position of the first of two equal messages.
-    async fn find_receipt(&self, receipt: &Receipt, key: &Key) -> Position {
-        let (handle, receipt, key) = (self.clone(), receipt.clone(), key.clone());
-        let looked = tokio::task::spawn_blocking(move || handle.position_of(&receipt, &key)).await;
-        // The receipt is still valid, and reading from the beginning misses nothing.
-        looked.ok().and_then(Result::ok).flatten().unwrap_or_default()
     }
 
     /// Why the request is not sent, though it could be.

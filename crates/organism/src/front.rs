@@ -27,7 +27,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 use systole_follow::{FollowerBoard, FollowerStatus};
@@ -261,10 +261,16 @@ impl OrganismHandle {
         self.voice.list_roots(after)
     }
 
-    /// The log position of the record in a receipt, for a receipt that repeats an earlier one. Blocks.
-    pub fn position_of(&self, receipt: &Receipt, key: &Key) -> Result<Option<Position>, LogFault> {
-        let found = self.reader.by_key(&receipt.thread, &receipt.sender, key)?;
-        Ok(found.map(|(position, _)| position))
+    /// The log position of the record in a receipt. One that repeats an earlier receipt comes without: then it is read.
+    pub async fn locate_receipt(&self, receipt: &Receipt, position: Option<Position>, key: &Key) -> Position {
+        if let Some(position) = position {
+            return position;
+        }
+        let (reader, receipt, key) = (self.reader.clone(), receipt.clone(), key.clone());
+        let read = move || reader.by_key(&receipt.thread, &receipt.sender, &key);
+        let found = tokio::task::spawn_blocking(read).await.ok().and_then(Result::ok).flatten();
+        // The receipt is still valid, and reading from the beginning misses nothing.
+        found.map_or(Position(0), |(position, _)| position)
     }
 
     pub(super) async fn send_input(&self, input: PumpInput) -> Option<()> {

@@ -119,8 +119,8 @@ impl OrganismHandle {
         self.read_for(by, thread, move |handle, _| handle.read_retry(&id)).await
     }
 
-    /// Reads about a thread for a client that opened it, or that may operate. The reading is told whether the client
-    /// opened it.
+    /// Reads something about a thread, for a client that opened it or has the role `operate`. `look` gets whether the
+    /// client opened it.
     pub(super) async fn read_for<T: Send + 'static>(
         &self,
         by: &Name,

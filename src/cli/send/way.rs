@@ -344,8 +344,7 @@ async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<
     };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
-            let known = known.unwrap_or_default();
+            let known = front.locate_receipt(&receipt, position, &parcel.key).await;
             OrderResult::Done(ApiReceipt::from_receipt(&receipt, known, parcel.key.as_str()))
         }
         Some(SenderReply::Refused(refusal)) => OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal))),

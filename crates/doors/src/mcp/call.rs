@@ -7,7 +7,7 @@ use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::api_types::ApiReceipt;
-use crate::inbound::{choose_key, find_earlier};
+use crate::inbound::choose_key;
 use crate::json_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
@@ -51,10 +51,7 @@ pub(super) async fn begin_call(
         ClientMessage { client: client.clone(), key: key.clone(), document, to, thread, subject: None };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = match position {
-                Some(position) => position,
-                None => find_earlier(front, &receipt, &key).await,
-            };
+            let position = front.locate_receipt(&receipt, position, &key).await;
             Ok(BegunCall::Open(ApiReceipt::from_receipt(&receipt, position, key.as_str())))
         }
         other => read_reply(other),

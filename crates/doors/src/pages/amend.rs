@@ -7,11 +7,11 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use serde_json::json;
 
 use super::amendable::{AmendState, Amendable};
 use super::changes::ChangeForm;
-use super::forms::{Fields, PageForm, find_filled};
+use super::filled_form::FilledForm;
+use super::forms::{Fields, PageForm};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::page_request::{PageRequest, render_page};
@@ -43,8 +43,6 @@ struct AmendPage {
 
 fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: AmendState) -> Response {
     let shows = format!("/approvals/{}/amend/show", found.request.id);
-    let drawn = found.model.draw_form(&found.element, &state.values);
-    let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
     let id = found.request.id.to_string();
     let page = AmendPage {
         frame: asked
@@ -57,13 +55,9 @@ fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: Amend
         hash: state.hash,
         note: state.note,
         before: full::show_payload(found.payload.as_bytes()),
-        inputs: inputs.unwrap_or_else(FormInputs::none),
-        mistakes: state
-            .mistakes
-            .iter()
-            .map(|one| (one.name.clone(), inputs::describe_mistake(one)))
-            .collect(),
-        made: state.made,
+        inputs: state.form.draw_inputs(found.model(), &shows),
+        mistakes: state.form.list_mistakes(),
+        made: state.form.made,
     };
     (status, render_page(&page)).into_response()
 }
@@ -84,7 +78,7 @@ pub(super) async fn open_form(asked: &PageRequest) -> Result<Response, Refusal> 
         return Ok(asked.json(&form.as_ref().map(inputs::as_json).unwrap_or_default()));
     }
     let hash = found.request.hash.to_string();
-    let state = AmendState { hash, note: String::new(), values, mistakes: Vec::new(), made: None };
+    let state = AmendState { hash, note: String::new(), form: FilledForm::new(values) };
     Ok(page(&found, asked, StatusCode::OK, state))
 }
 
@@ -96,25 +90,11 @@ pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> R
 async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let found = Amendable::of(asked).await?;
     let mut state = found.read_posted(fields)?;
-    if find_filled(fields, "more").is_none()
-        && let Some(payload) = found.make_payload(&mut state)
-    {
-        let to = found.request.listener.clone();
-        let purpose = TrialPurpose::Amendment { to, config: found.request.config };
-        let text = full::shown_text(&String::from_utf8_lossy(&payload));
-        let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
-        let verdict = match asked.state.front.try_document(purpose, payload).await {
-            Some(Ok(())) => VerdictView::valid(),
-            Some(Err(refusal)) => VerdictView::from_refusal(&refusal),
-            None => return Err(describe_stopping()),
-        };
-        state.made = Some((text, verdict));
-    }
+    let purpose =
+        TrialPurpose::Amendment { to: found.request.listener.clone(), config: found.request.config };
+    state.form.judge_payload(asked, found.model(), purpose).await?;
     if !asked.is_html {
-        let mistakes: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
-        let xml = state.made.as_ref().map(|(shown, _)| shown.text.clone());
-        let verdict = state.made.as_ref().map(|(_, verdict)| verdict.as_json());
-        return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
+        return Ok(asked.json(&state.form.as_json()));
     }
     Ok(page(&found, asked, StatusCode::OK, state))
 }
@@ -124,12 +104,11 @@ pub(super) async fn decide_request(form: &ChangeForm) -> Result<Response, Refusa
     let asked = &form.asked;
     let found = Amendable::of(asked).await?;
     let mut state = found.read_posted(form.fields())?;
-    let Some(payload) = found.make_payload(&mut state) else {
+    let Some(payload) = state.form.make_payload(&found.element, &found.model) else {
         if asked.is_html {
             return Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state));
         }
-        let all: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
-        return Err(describe_unfit_request(all.join("; ")));
+        return Err(state.form.refuse_mistakes());
     };
     let ruling = ApiRuling {
         outcome: DecisionOutcome::Amended,
@@ -147,9 +126,7 @@ pub(super) async fn decide_request(form: &ChangeForm) -> Result<Response, Refusa
             Ok(form.finish_change(&format!("/approvals?done={id}"), &value))
         }
         Some(SenderReply::Refused(refusal)) if asked.is_html && refusal.path.is_some() => {
-            let path = refusal.path.as_deref().unwrap_or_default();
-            let name = found.model.form_place(&found.element, &state.values, path).unwrap_or_default();
-            state.mistakes = vec![inputs::mistake_of(name, &refusal)];
+            state.form.take_refusal(found.model(), &refusal);
             Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),

@@ -2,12 +2,12 @@
 //!
 //! The request of an address and the fields of a form come in; a payload or its mistakes go out. It decides nothing.
 
-use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
+use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
 
+use super::filled_form::FilledForm;
 use super::forms::{Fields, find_filled};
 use super::page_request::PageRequest;
-use super::verdict::VerdictView;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::client::Role;
@@ -15,7 +15,6 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
-use systole_queries::full::ShownPayload;
 use systole_queries::persons::{self, RequestSubject, WaitingRequest};
 
 /// A waiting payload with the model of its schema.
@@ -30,9 +29,7 @@ pub(super) struct Amendable {
 pub(super) struct AmendState {
     pub(super) hash: String,
     pub(super) note: String,
-    pub(super) values: FormValues,
-    pub(super) mistakes: Vec<FormMistake>,
-    pub(super) made: Option<(ShownPayload, VerdictView)>,
+    pub(super) form: FilledForm,
 }
 
 /// Refuses a client that may not decide.
@@ -79,30 +76,13 @@ impl Amendable {
         let Some(hash) = find_filled(fields, "hash") else {
             return Err(describe_unfit_request("hash is missing: it says what you saw"));
         };
-        let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
-        let (mut values, mistakes) = match FormValues::from_pairs(pairs) {
-            Ok(values) => (values, Vec::new()),
-            Err(mistake) => (FormValues::default(), vec![mistake]),
-        };
-        if let Some(more) = find_filled(fields, "more") {
-            values = values.with_more(more);
-        }
         let note = find_filled(fields, "note").unwrap_or_default().to_owned();
-        Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
+        Ok(AmendState { hash: hash.to_owned(), note, form: FilledForm::read_posted(fields) })
     }
 
-    /// The payload that the values make; without one the state has the mistakes.
-    pub(super) fn make_payload(&self, state: &mut AmendState) -> Option<Vec<u8>> {
-        if !state.mistakes.is_empty() {
-            return None;
-        }
-        match self.model.from_form(&self.element, &state.values)? {
-            Ok(payload) => Some(payload),
-            Err(mistakes) => {
-                state.mistakes = mistakes;
-                None
-            }
-        }
+    /// The element with the model of its schema.
+    pub(super) fn model(&self) -> (&str, &SchemaModel) {
+        (&self.element, &self.model)
     }
 }
 

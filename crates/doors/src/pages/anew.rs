@@ -7,13 +7,13 @@
 use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use serde_json::json;
-use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
+use systole_kit::schema::SchemaModel;
 
 use super::changes::ChangeForm;
+use super::filled_form::FilledForm;
 use super::forms::{Fields, PageForm, find_filled};
 use super::frame::{Frame, PageTab};
-use super::inputs::{self, FormInputs};
+use super::inputs::FormInputs;
 use super::page_request::{PageRequest, render_page};
 use super::shorten::encode_part;
 use super::verdict::VerdictView;
@@ -29,7 +29,7 @@ use systole_kit::{DocumentLimits, Payload};
 use systole_organism::anew::AnewRequest;
 use systole_organism::validators::TrialPurpose;
 use systole_queries::anew::{AnewChange, AnewPreview};
-use systole_queries::full::{self, ShownPayload};
+use systole_queries::full::ShownPayload;
 
 /// The page.
 #[derive(Template)]
@@ -57,13 +57,10 @@ struct FailedForm {
 }
 
 /// A state of the form.
-#[derive(Default)]
-struct FormState {
+struct AnewState {
     /// The head of the thread, as it was shown first.
     seen: String,
-    values: FormValues,
-    mistakes: Vec<FormMistake>,
-    made: Option<(ShownPayload, VerdictView)>,
+    form: FilledForm,
 }
 
 impl FailedForm {
@@ -84,43 +81,22 @@ impl FailedForm {
     }
 
     /// The form as it was posted.
-    fn read_posted(&self, fields: Fields<'_>) -> Result<FormState, Refusal> {
-        let Some(seen) = find_filled(fields, "seen") else {
-            return Err(describe_unfit_request("seen is missing: it says what you saw"));
-        };
-        let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
-        let (mut values, mistakes) = match FormValues::from_pairs(pairs) {
-            Ok(values) => (values, Vec::new()),
-            Err(mistake) => (FormValues::default(), vec![mistake]),
-        };
-        if let Some(more) = find_filled(fields, "more") {
-            values = values.with_more(more);
-        }
-        Ok(FormState { seen: seen.to_owned(), values, mistakes, made: None })
+    fn read_posted(fields: Fields<'_>) -> Result<AnewState, Refusal> {
+        let seen = find_filled(fields, "seen");
+        let seen = seen.ok_or_else(|| describe_unfit_request("seen is missing: it says what you saw"))?;
+        Ok(AnewState { seen: seen.to_owned(), form: FilledForm::read_posted(fields) })
     }
 
-    /// The payload that the values make; without one the state has the mistakes.
-    fn make_payload(&self, state: &mut FormState) -> Option<Vec<u8>> {
-        if !state.mistakes.is_empty() {
-            return None;
-        }
-        match self.model.from_form(&self.element, &state.values)? {
-            Ok(payload) => Some(payload),
-            Err(mistakes) => {
-                state.mistakes = mistakes;
-                None
-            }
-        }
+    /// The element with the model of its schema.
+    fn model(&self) -> (&str, &SchemaModel) {
+        (&self.element, &self.model)
     }
 
-    fn page(&self, asked: &PageRequest, status: StatusCode, state: FormState) -> Response {
+    fn page(&self, asked: &PageRequest, status: StatusCode, state: AnewState) -> Response {
         let id = encode_part(self.thread.as_str());
-        let drawn = self.model.draw_form(&self.element, &state.values);
-        let inputs =
-            drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &format!("/t/{id}/anew/show")));
+        let shows = format!("/t/{id}/anew/show");
         let shown = AnewShown::from(self.preview.clone());
         let frame = asked.frame(PageTab::Threads, &format!("Send {} anew?", self.thread));
-        let mistakes = state.mistakes.iter();
         let page = AnewPage {
             frame: frame.with_command(format!("systole retry {} --anew", self.thread)),
             id,
@@ -130,9 +106,9 @@ impl FailedForm {
             listener: shown.listener,
             seen: state.seen,
             has_effects: !shown.effects.is_empty(),
-            inputs: inputs.unwrap_or_else(FormInputs::none),
-            mistakes: mistakes.map(|one| (one.name.clone(), inputs::describe_mistake(one))).collect(),
-            made: state.made,
+            inputs: state.form.draw_inputs(self.model(), &shows),
+            mistakes: state.form.list_mistakes(),
+            made: state.form.made,
         };
         (status, render_page(&page)).into_response()
     }
@@ -160,7 +136,7 @@ pub(super) async fn open_form(asked: &PageRequest) -> Result<Response, Refusal> 
         describe_unfit_request(words).fixed_by(format!("systole retry {} --anew", found.thread))
     })?;
     let seen = found.preview.head.to_string();
-    Ok(found.page(asked, StatusCode::OK, FormState { seen, values, ..FormState::default() }))
+    Ok(found.page(asked, StatusCode::OK, AnewState { seen, form: FilledForm::new(values) }))
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
@@ -170,26 +146,11 @@ pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> R
 
 async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let found = FailedForm::of(asked, &asked.client).await?;
-    let mut state = found.read_posted(fields)?;
-    if find_filled(fields, "more").is_none()
-        && let Some(payload) = found.make_payload(&mut state)
-    {
-        let purpose =
-            TrialPurpose::Message { client: asked.client.clone(), to: found.preview.listener.clone() };
-        let text = full::shown_text(&String::from_utf8_lossy(&payload));
-        let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
-        let verdict = match asked.state.front.try_document(purpose, payload).await {
-            Some(Ok(())) => VerdictView::valid(),
-            Some(Err(refusal)) => VerdictView::from_refusal(&refusal),
-            None => return Err(describe_stopping()),
-        };
-        state.made = Some((text, verdict));
-    }
+    let mut state = FailedForm::read_posted(fields)?;
+    let purpose = TrialPurpose::Message { client: asked.client.clone(), to: found.preview.listener.clone() };
+    state.form.judge_payload(asked, found.model(), purpose).await?;
     if !asked.is_html {
-        let mistakes: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
-        let xml = state.made.as_ref().map(|(shown, _)| shown.text.clone());
-        let verdict = state.made.as_ref().map(|(_, verdict)| verdict.as_json());
-        return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
+        return Ok(asked.json(&state.form.as_json()));
     }
     Ok(found.page(asked, StatusCode::OK, state))
 }
@@ -198,15 +159,14 @@ async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Respons
 pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
     let asked = &form.asked;
     let found = FailedForm::of(asked, &form.by).await?;
-    let mut state = found.read_posted(form.fields())?;
+    let mut state = FailedForm::read_posted(form.fields())?;
     let seen = Digest::parse(&state.seen);
     let seen = seen.map_err(|malformed| describe_unfit_request(format!("seen: {malformed}")))?;
-    let Some(payload) = found.make_payload(&mut state) else {
+    let Some(payload) = state.form.make_payload(&found.element, &found.model) else {
         if asked.is_html {
             return Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state));
         }
-        let all: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
-        return Err(describe_unfit_request(all.join("; ")));
+        return Err(state.form.refuse_mistakes());
     };
     let order = AnewRequest {
         by: form.by.clone(),
@@ -224,9 +184,7 @@ pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
             Ok(asked.json(&ApiReceipt::from_receipt(&sent.receipt, sent.position, sent.key.as_str())))
         }
         Some(Err(refusal)) if asked.is_html && refusal.path.is_some() => {
-            let path = refusal.path.as_deref().unwrap_or_default();
-            let name = found.model.form_place(&found.element, &state.values, path).unwrap_or_default();
-            state.mistakes = vec![inputs::mistake_of(name, &refusal)];
+            state.form.take_refusal(found.model(), &refusal);
             Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state))
         }
         Some(Err(refusal)) => Err(*refusal),

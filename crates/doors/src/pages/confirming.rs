@@ -166,8 +166,8 @@ async fn waiting_card(
 async fn make_amended(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
     let found = Amendable::of(asked).await.ok()?;
     let mut state = found.read_posted(fields).ok()?;
-    let made = found.make_payload(&mut state);
-    Some(made.map(|payload| full::show_payload(&payload)).ok_or(state.mistakes))
+    let made = state.form.make_payload(&found.element, &found.model);
+    Some(made.map(|payload| full::show_payload(&payload)).ok_or(state.form.mistakes))
 }
 
 /// The payload that the fields of a message make.

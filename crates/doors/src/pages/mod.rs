@@ -16,6 +16,7 @@ mod command_line;
 mod configs;
 mod confirming;
 mod export;
+mod filled_form;
 mod find;
 mod forms;
 mod fragment;

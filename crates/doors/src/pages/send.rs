@@ -20,7 +20,6 @@ use super::send_request::{SendRequest, field};
 use super::shorten::encode_part;
 use super::verdict::VerdictView;
 use crate::api_types::ApiReceipt;
-use crate::inbound::find_earlier;
 use crate::mcp::tools;
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use systole_core::types::composition::Composition;
@@ -210,10 +209,7 @@ pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
     };
     match asked.state.front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = match position {
-                Some(position) => position,
-                None => find_earlier(&asked.state.front, &receipt, &request.key).await,
-            };
+            let position = asked.state.front.locate_receipt(&receipt, position, &request.key).await;
             let told = ApiReceipt::from_receipt(&receipt, position, request.key.as_str());
             if !asked.is_html {
                 return Ok(asked.json(&serde_json::to_value(told).unwrap_or_default()));

@@ -16,10 +16,9 @@ use prost::Message as _;
 use tokio::time::Instant;
 
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{Clock as _, LogFault, Position};
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::time::Millis;
 use systole_queries::metrics::{Metric, MetricKind, MetricNumber, MetricValue, count_behind};
-use systole_system::clock::WallClock;
 
 use super::sender::OtlpSender;
 use super::spans::{count_nanos, make_resource, make_scope, make_text};
@@ -98,19 +97,12 @@ impl MetricTask {
         (state.position, state.error, state.behind) = (Some(position), None, None);
     }
 
-    /// The first word of an error is said on the screen too.
     fn note_error(&self, words: String, is_behind: bool) {
         let mut state = self.board.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = match &state.error {
-            Some((_, since)) => *since,
-            None => {
-                let fix = "systole follow shows all followers; it goes on by itself";
-                tracing::warn!(why = words, fix, "the follower {} does not reach its receiver", self.name);
-                WallClock.now()
-            }
-        };
-        state.error = Some((words, since));
-        state.behind = state.behind.or(is_behind.then_some(since));
+        state.note_error(&self.name, words);
+        if is_behind && state.behind.is_none() {
+            state.behind = state.error.as_ref().map(|(_, since)| *since);
+        }
     }
 }
 
