@@ -16,6 +16,7 @@ use systole_kit::pump_documents::PumpAnswer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ports::{CallBack, Delivery, LeaseToken};
 
 use crate::limits;
@@ -68,7 +69,7 @@ pub(super) struct Mailbox {
 #[derive(Default)]
 struct MailboxPapers {
     waiting: VecDeque<Delivery>,
-    out: HashMap<Arc<str>, Option<RecalledDelivery>>,
+    out: FastMap<Arc<str>, Option<RecalledDelivery>>,
     /// Those of them that an earlier life of the pump handed over, until they are found or handed over again.
     expected: HashSet<Arc<str>>,
     cancels: VecDeque<LeaseToken>,
@@ -80,6 +81,24 @@ struct MailboxPapers {
     /// life must not get answers that it never asked for.
     dead: VecDeque<Arc<str>>,
     closed: bool,
+}
+
+impl MailboxPapers {
+    /// How many places are taken at most.
+    fn most_places(&self) -> usize {
+        self.waiting.len() + self.unsent.len() + self.out.len()
+    }
+
+    /// How many places are taken. One that is out already takes no further place, also while it waits to be handed over
+    /// again.
+    fn count_places(&self) -> usize {
+        let takes_place = |one: &&Delivery| {
+            let token = &one.lease.token.0;
+            !self.out.contains_key(token) || self.expected.contains(token)
+        };
+        let waiting = self.waiting.iter().filter(takes_place).count();
+        waiting + self.unsent.len() + self.out.len() - self.expected.len()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -114,15 +133,11 @@ impl Mailbox {
         if papers.closed {
             return Err((delivery, RefusedDelivery::Closed));
         }
-        // One that is out already takes no further place, also while it waits to be handed over again.
-        let is_out = papers.out.contains_key(&delivery.lease.token.0);
-        let takes_place = |one: &&Delivery| {
-            let token = &one.lease.token.0;
-            !papers.out.contains_key(token) || papers.expected.contains(token)
-        };
-        let waiting = papers.waiting.iter().filter(takes_place).count();
-        let places = waiting + papers.unsent.len() + papers.out.len() - papers.expected.len();
-        if !is_out && places >= self.room {
+        // They are counted one by one only if the room could be full.
+        if papers.most_places() >= self.room
+            && !papers.out.contains_key(&delivery.lease.token.0)
+            && papers.count_places() >= self.room
+        {
             return Err((delivery, RefusedDelivery::Full));
         }
         papers.waiting.push_back(delivery);

@@ -7,6 +7,7 @@ mod carrier;
 mod cursor;
 mod event;
 pub mod limits;
+mod log_page;
 mod message;
 mod otlp;
 mod plan;

@@ -26,9 +26,8 @@ use crate::cursor::{
     CursorPlace, CursorStart, FoundCursor, OpenCursor, find_start, list_beginnings, make_event_id,
 };
 use crate::event::FollowedKind;
-use crate::limits::{
-    BEHIND, CURSOR_LOOK, FIRST_PAUSE, FOLLOW_PAUSE, LONGEST_PAUSE, PAGE_BYTES, PAGE_RECORDS, REFUSALS,
-};
+use crate::limits::{BEHIND, CURSOR_LOOK, FIRST_PAUSE, FOLLOW_PAUSE, LONGEST_PAUSE, REFUSALS};
+use crate::log_page::{LogPage, PageReader};
 use crate::message::write_event;
 use crate::otlp::{MetricReader, MetricTask, SourceReader, TraceReading};
 use crate::plan::{FollowerCarrier, FollowerPlan};
@@ -129,8 +128,8 @@ impl EventReading {
     }
 
     /// What is posted about a record; `None` if nothing is.
-    fn write_body(&self, placed: &PlacedRecord) -> Result<Option<Vec<u8>>, LogFault> {
-        let (organism, reader) = (&self.log.organism, &*self.log.reader);
+    fn write_body(&self, placed: &PlacedRecord, reader: &dyn LogReader) -> Result<Option<Vec<u8>>, LogFault> {
+        let organism = &self.log.organism;
         match &self.settings.sends {
             SentForm::Events(EventSettings { form, content, on, .. }) => {
                 let kind = FollowedKind::of_record(&placed.1, reader)?.filter(|kind| on.has_kind(*kind));
@@ -159,25 +158,17 @@ impl EventReading {
     }
 
     fn list_events(&self, after: Position) -> Result<EventPage, LogFault> {
-        let reader = &*self.log.reader;
-        let mut page = EventPage { events: Vec::new(), end: None, is_last: false };
-        let mut bytes = 0;
-        let mut records = reader.records_after(after);
-        for _ in 0..PAGE_RECORDS {
-            if bytes >= PAGE_BYTES {
-                return Ok(page);
-            }
-            let Some(placed) = records.next().transpose()? else {
-                page.is_last = true;
-                return Ok(page);
-            };
+        let page = LogPage::read_after(&*self.log.reader, after)?;
+        let reader = PageReader::new(&*self.log.reader, &page);
+        let (mut events, mut end) = (Vec::new(), None);
+        for placed in &page.records {
             let mark = LogMark { position: placed.0, head: placed.1.head };
-            page.end = Some(mark);
-            let Some(body) = self.write_body(&placed)? else { continue };
-            bytes += body.len();
-            page.events.push(FollowedEvent { id: make_event_id(&placed.1.leaf), body, mark });
+            end = Some(mark);
+            if let Some(body) = self.write_body(placed, &reader)? {
+                events.push(FollowedEvent { id: make_event_id(&placed.1.leaf), body, mark });
+            }
         }
-        Ok(page)
+        Ok(EventPage { events, end, is_last: page.is_last })
     }
 
     /// Whether the log has these news after a position, and its last position.

@@ -18,6 +18,7 @@ use systole_system::clock::WallClock;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
 use crate::limits::INDEX_PAUSE;
+use crate::tail::LogTail;
 
 /// The fix of a file beside the log that cannot be kept.
 pub const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
@@ -65,24 +66,20 @@ pub(super) fn make_metric_reader(
 }
 
 /// Keeps the file of an index up to date until the pump ends.
-pub(super) fn start_keeper(
-    index: SharedIndex,
-    reader: Arc<dyn LogReader>,
-    mut tail: watch::Receiver<Position>,
-) -> RunningTask {
-    let mut closing = tail.clone();
+pub(super) fn start_keeper(index: SharedIndex, log: LogTail) -> RunningTask {
     let work = async move {
+        let mut tail = log.end();
         let (mut said, mut is_behind) = (None, false);
         // A file that could not be written is tried again without a new record.
         while if is_behind { tail.has_changed().is_ok() } else { tail.changed().await.is_ok() } {
             // Many records at once cost less than one at a time.
             tokio::select! {
                 () = tokio::time::sleep(INDEX_PAUSE) => {}
-                _ = closing.wait_for(|_| false) => break,
+                () = log.wait_for_end() => break,
             }
             tail.borrow_and_update();
-            let (index, reader, seen) = (index.clone(), reader.clone(), tail.clone());
-            let added = tokio::task::spawn_blocking(move || add_records(&index, &*reader, &seen)).await;
+            let (index, reader, seen) = (index.clone(), log.clone(), tail.clone());
+            let added = tokio::task::spawn_blocking(move || add_records(&index, &reader, &seen)).await;
             let why = match added {
                 Ok(Ok(is_whole)) => {
                     is_behind = !is_whole;

@@ -36,6 +36,7 @@ pub mod standing_by;
 pub mod steer_payload;
 mod stuck_calls;
 pub mod tail;
+mod tail_reader;
 pub mod trying;
 pub mod validators;
 pub mod waiting;

@@ -87,6 +87,10 @@ impl SpeakingCalls {
 
     /// The reply of an attempt came.
     pub(super) fn end(&mut self, id: &AttemptId) {
+        // Most calls never speak before they reply.
+        if self.0.is_empty() {
+            return;
+        }
         let words = self.0.get_mut(&(id.thread.clone(), id.call.clone()));
         if let Some(words) = words.filter(|words| words.id == *id) {
             words.is_over = true;

@@ -194,11 +194,11 @@ impl Organism {
     /// Starts what reads the end of the log on its own. No one reads the log of a test, and an order is soon done, so
     /// these have none of it.
     fn start_readers(&mut self, followers: Vec<FollowerPlan>) {
-        let OrganismHandle { places, reader, composition, .. } = &self.front;
+        let OrganismHandle { places, followed, composition, .. } = &self.front;
         let Some(log) = places.log.clone() else { return };
-        let keeper = indexing::start_keeper(places.index.clone(), reader.clone(), self.front.tail());
-        let (organism, reader, pump) =
-            (composition.organism.clone(), reader.clone(), self.ways.pump.downgrade());
+        let keeper = indexing::start_keeper(places.index.clone(), followed.clone());
+        let reader: Arc<dyn LogReader> = Arc::new(followed.clone());
+        let (organism, pump) = (composition.organism.clone(), self.ways.pump.downgrade());
         let (tail, directory) = (self.front.tail(), places.directory.clone());
         let read_source: SourceReader = Arc::new(move |source| {
             config::read_source(source, &directory).map_err(|refused| refused.to_string())

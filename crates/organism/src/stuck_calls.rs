@@ -29,13 +29,12 @@ type LastCounts = HashMap<(Name, String), Millis>;
 pub(super) fn start_watch(front: OrganismHandle) -> RunningTask {
     let after = front.composition().stuck_ms;
     let pause = Duration::from_millis(after / limits::LOOKS_WITHIN_STUCK);
-    let mut tail = front.tail();
     let work = async move {
         let (mut counted, mut said) = (None, None);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                _ = tail.wait_for(|_| false) => return,
+                () = front.followed.wait_for_end() => return,
             }
             let (looking, known) = (front.clone(), counted.clone());
             let looked = tokio::task::spawn_blocking(move || look_once(&looking, known)).await;

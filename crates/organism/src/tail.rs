@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::record::Record;
 
 use crate::limits::{TAIL_BYTES, TAIL_INBOX, TAIL_KEPT, TAIL_PAGE};
@@ -49,14 +49,17 @@ impl FollowedRecord {
 /// The end of a log, for those who follow it. Cheap to clone.
 #[derive(Clone)]
 pub struct LogTail {
-    reader: Arc<dyn LogReader>,
+    pub(super) reader: Arc<dyn LogReader>,
     end: watch::Receiver<Position>,
+    /// Nothing is ever sent here: it closes when the log has ended.
+    over: watch::Receiver<()>,
     board: Arc<Mutex<TailBoard>>,
 }
 
 /// The end of a log, for the pump that writes it. When it is dropped, the log has ended.
 pub struct LogEnd {
     end: watch::Sender<Position>,
+    _over: watch::Sender<()>,
     board: Arc<Mutex<TailBoard>>,
     /// Records that the writer has and that may not be on disk yet.
     writing: VecDeque<Arc<Record>>,
@@ -166,10 +169,15 @@ impl TailBoard {
         (self.bytes, self.end) = (0, last);
     }
 
+    /// Where in memory the records after a position begin; `None` if some of them are no longer kept.
+    fn find_after(&self, at: Position) -> Option<usize> {
+        let missing = self.end.0.checked_sub(at.0)?;
+        self.kept.len().checked_sub(usize::try_from(missing).ok()?)
+    }
+
     /// The next records after a position, as many as an inbox holds; `None` if they are no longer kept.
     fn take_after(&mut self, at: Position) -> Option<Vec<SharedRecord>> {
-        let missing = self.end.0.saturating_sub(at.0);
-        let first = self.kept.len().checked_sub(usize::try_from(missing).ok()?)?;
+        let first = self.find_after(at.min(self.end))?;
         let mut bytes = 0;
         let fits = |kept: &&mut KeptRecord| {
             let is_first = bytes == 0;
@@ -223,15 +231,35 @@ impl Drop for LogEnd {
 impl LogTail {
     /// The tail of a log whose last position is `last`, for its followers and for the pump.
     pub fn open_tail(reader: Arc<dyn LogReader>, last: Position) -> (LogTail, LogEnd) {
-        let (end, ends) = watch::channel(last);
+        let ((end, ends), (_over, over)) = (watch::channel(last), watch::channel(()));
         let board = Arc::new(Mutex::new(TailBoard { end: last, ..TailBoard::default() }));
         let writing = VecDeque::new();
-        (LogTail { reader, end: ends, board: board.clone() }, LogEnd { end, board, writing })
+        let tail = LogTail { reader, end: ends, over, board: board.clone() };
+        (tail, LogEnd { end, _over, board, writing })
     }
 
     /// The last position, updated as the log grows.
     pub fn end(&self) -> watch::Receiver<Position> {
         self.end.clone()
+    }
+
+    /// Waits until the log has ended. Its records wake no one who waits here.
+    pub(super) fn wait_for_end(&self) -> impl Future<Output = ()> + use<> {
+        let mut over = self.over.clone();
+        async move {
+            // An error says that it has ended.
+            let _ended = over.changed().await;
+        }
+    }
+
+    /// At most `limit` records after a position; `None` if they are no longer kept in memory.
+    pub(super) fn copy_kept(&self, at: Position, limit: usize) -> Option<Vec<PlacedRecord>> {
+        let kept: Vec<(Position, Arc<Record>)> = {
+            let board = lock_guarded(&self.board);
+            let found = board.kept.range(board.find_after(at)?..).take(limit);
+            found.map(|kept| (kept.position, kept.record.clone())).collect()
+        };
+        Some(kept.into_iter().map(|(position, record)| (position, Record::clone(&record))).collect())
     }
 
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.

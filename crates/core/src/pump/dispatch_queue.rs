@@ -179,9 +179,13 @@ impl DispatchQueue {
         Ok(())
     }
 
-    /// Work whose listener has a free slot; takes that slot. `is_due` says whether the work is still wanted. Work
-    /// that is not wanted is dropped, because its call has closed or moved on.
-    pub fn next(&mut self, now: Millis, is_due: impl Fn(&ReadyTurn) -> bool) -> Option<ReadyTurn> {
+    /// Work whose listener has a free slot, with what `find_due` found for it; takes that slot. Work for which it finds
+    /// nothing is no longer wanted, because its call has closed or moved on, and is dropped.
+    pub fn next<T>(
+        &mut self,
+        now: Millis,
+        find_due: impl Fn(&ReadyTurn) -> Option<T>,
+    ) -> Option<(ReadyTurn, T)> {
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
             let work = entry.remove();
             self.put(work);
@@ -190,9 +194,9 @@ impl DispatchQueue {
             if let Some(queue) = self.queues.get_mut(&listener) {
                 while queue.out < queue.slots {
                     let Some(work) = queue.next() else { break };
-                    if is_due(&work) {
+                    if let Some(found) = find_due(&work) {
                         queue.out += 1;
-                        return Some(work);
+                        return Some((work, found));
                     }
                 }
             }

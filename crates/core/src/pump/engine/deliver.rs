@@ -81,7 +81,7 @@ impl Engine {
 
     /// Takes a turn that may go out. `is_new` says whether a record made it ready just now.
     pub(super) fn make_ready(&mut self, work: ReadyTurn, is_new: bool) {
-        // Both sets are almost always empty, and a delivery must not pay for them.
+        // The set is almost always empty, and a delivery must not pay for it.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
             // This also happens while the organism stops: the attempt is on record, so it already counts as
@@ -91,17 +91,8 @@ impl Engine {
         if self.waits_out(&work, is_new) {
             return;
         }
-        let (wall, now) = (self.now(), self.ticks());
-        // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
-        // clock that recorded its end was set.
-        let config = self
-            .state
-            .find_thread(&work.id.thread)
-            .and_then(|t| t.calls.get(&work.id.call))
-            .map(|c| c.config);
-        let listener = config.and_then(|config| self.state.book.find_listener(config, &work.listener));
-        let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
-        let due = now.add_ms(work.not_before.count_since(wall).min(longest_ms));
+        let now = self.ticks();
+        let due = now.add_ms(self.find_pause_ms(&work));
         let Err(work) = self.dispatch_queue.take_turn(work, due, now) else { return };
         // An earlier listener of that name may have had it.
         if self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone())) {
@@ -113,6 +104,18 @@ impl Engine {
         }
     }
 
+    /// A pause is counted from now on, and is never longer than the listener's longest pause, even if the clock that
+    /// recorded its end was set.
+    fn find_pause_ms(&self, work: &ReadyTurn) -> u64 {
+        let left_ms = work.not_before.count_since(self.now());
+        if left_ms == 0 {
+            return 0;
+        }
+        let call = self.state.find_thread(&work.id.thread).and_then(|t| t.calls.get(&work.id.call));
+        let listener = call.and_then(|call| self.state.book.find_listener(call.config, &work.listener));
+        left_ms.min(listener.map_or(0, |listener| listener.retry.longest_ms))
+    }
+
     /// Sends what may go out.
     pub fn dispatch_ready(&mut self) {
         if self.holds_back() || self.broken.is_some() {
@@ -121,17 +124,17 @@ impl Engine {
         let now = self.ticks();
         loop {
             let state = &self.state;
-            let due = |work: &ReadyTurn| state.due_call(&work.id).is_some();
+            let waits = |work: &ReadyTurn| state.due_call(&work.id).map(waits_without_slot);
             // Work that could not be begun goes before work that waits: it has its slot.
-            let Some(work) =
-                self.dispatch_queue.take_retry(now).or_else(|| self.dispatch_queue.next(now, due))
-            else {
-                break;
-            };
+            let retry = self.dispatch_queue.take_retry(now).map(|work| {
+                let waits = waits(&work).unwrap_or_default();
+                (work, waits)
+            });
+            let Some((work, waits)) = retry.or_else(|| self.dispatch_queue.next(now, waits)) else { break };
             if self.is_paused(&work.id.thread) || !self.may_send(&work) {
                 self.dispatch_queue.free_slot(&work.listener);
                 self.lay_aside(work);
-            } else if self.state.due_call(&work.id).is_some_and(waits_without_slot) {
+            } else if waits {
                 self.begins_again(work);
             } else if !self.is_diverted(&work) {
                 self.send_turn(&work, None);

@@ -3,9 +3,8 @@
 //! takes time from a message nor gives it any. Pure: every tick is an argument. Each running budget
 //! costs one entry; only the first is ever looked at.
 
-use std::collections::HashMap;
-
 use crate::pump::wheel::TimerWheel;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::ThreadId;
 use crate::types::time::Millis;
 
@@ -30,7 +29,7 @@ pub struct TimeLeft {
 /// The running time budgets.
 #[derive(Default, Debug)]
 pub struct RunningBudgets {
-    entries: HashMap<RunningBudget, RunningEntry>,
+    entries: FastMap<RunningBudget, RunningEntry>,
     wheel: TimerWheel<RunningBudget>,
 }
 
