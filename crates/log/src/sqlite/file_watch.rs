@@ -5,12 +5,13 @@
 //! A path goes in; what happened to its file comes out. Only the write-ahead log is ever moved.
 
 use std::fs::{self, File, Metadata};
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 
 use rusqlite::{Connection, Row};
+use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
 
 use super::layout::make_beside;
 use super::lock::LogLock;
@@ -122,6 +123,13 @@ impl FileId {
     fn from_metadata(found: &Metadata) -> FileId {
         FileId { device: found.dev(), number: found.ino() }
     }
+
+    /// The file at a path that is written to all the time. Its times are not asked for: Linux keeps finer ones of a file
+    /// whose times are looked at, and then each sync writes them to the disk as well, which takes a second wait.
+    fn find_id(path: &Path) -> io::Result<FileId> {
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)?;
+        Ok(FileId { device: makedev(found.stx_dev_major, found.stx_dev_minor), number: found.stx_ino })
+    }
 }
 
 impl LogFileState {
@@ -139,7 +147,7 @@ impl FileWatch {
     /// Begins to watch a log that is open, by the number of its opening.
     pub(super) fn new(path: &Path, connection: &Connection, opening: i64) -> Result<FileWatch, LogFault> {
         let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
-        let wal = fs::metadata(make_beside(path, wal::ENDING)).ok();
+        let wal = FileId::find_id(&make_beside(path, wal::ENDING)).ok();
         let copied = PartlyCopied::find_copied(path, connection);
         let in_file = match FileContent::read_content(path) {
             Err(fault) if fault.is_damage() && copied.is_some() => FileContent::UNKNOWN,
@@ -148,7 +156,7 @@ impl FileWatch {
         Ok(FileWatch {
             path: path.to_owned(),
             log: LogFileState::from_metadata(&log),
-            wal: wal.as_ref().map(FileId::from_metadata),
+            wal,
             opening,
             in_file,
             copied,
@@ -183,9 +191,7 @@ impl FileWatch {
                 None => return Some(FileDisplacement::Shared),
             }
         }
-        let found =
-            fs::metadata(make_beside(&self.path, wal::ENDING)).map(|found| FileId::from_metadata(&found));
-        let is_other = match (self.wal, found) {
+        let is_other = match (self.wal, FileId::find_id(&make_beside(&self.path, wal::ENDING))) {
             (Some(wal), Ok(found)) => wal != found,
             (Some(_), Err(e)) => e.kind() == ErrorKind::NotFound,
             (None, found) => {
@@ -222,7 +228,7 @@ impl FileWatch {
     /// must be closed.
     pub(super) fn set_wal_aside(&self) -> Result<(), LogFault> {
         let wal = make_beside(&self.path, wal::ENDING);
-        if !fs::metadata(&wal).is_ok_and(|found| self.wal == Some(FileId::from_metadata(&found))) {
+        if !FileId::find_id(&wal).is_ok_and(|found| self.wal == Some(found)) {
             return Ok(());
         }
         let kept = wal::free_name(&self.path)?;
