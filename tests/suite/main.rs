@@ -163,6 +163,7 @@ mod replay_open;
 mod replay_with;
 mod retries;
 mod retries_anew;
+mod retries_under_kills;
 #[expect(dead_code, reason = "the suite of the core uses the rest")]
 #[path = "../../crates/core/tests/suite/rig.rs"]
 mod rig;
