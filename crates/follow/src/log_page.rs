@@ -136,7 +136,8 @@ mod tests {
         let mut heads = THREADS.map(|id| head_zero(&ThreadId::parse(id).unwrap()));
         for at in 0..records {
             let which = usize::try_from(at % 3).unwrap();
-            let (thread, id) = (ThreadId::parse(THREADS[which]).unwrap(), MessageId([at as u8; 16]));
+            let (thread, id) =
+                (ThreadId::parse(THREADS[which]).unwrap(), MessageId([u8::try_from(at).unwrap(); 16]));
             let header = Header::new_notice(thread, at / 3 + 1, id, Millis(100), Digest([1; 32]));
             let record = header.seal_record(Arc::from(&b"<said/>"[..]), [7; 16], heads[which]);
             heads[which] = record.head;
