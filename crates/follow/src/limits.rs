@@ -32,7 +32,7 @@ pub(crate) const REFUSALS: u32 = 5;
 
 /// Records that are read at once.
 pub(crate) const PAGE_RECORDS: usize = 512;
-/// Bytes of their bodies, beside the last one.
+/// Bytes of the bodies of records that are read at once, beside the last one.
 pub(crate) const PAGE_BYTES: usize = 4 << 20;
 /// Records that are passed over before the cursor is written: so many are read again after a restart.
 pub(crate) const CURSOR_STRIDE: u64 = 1024;

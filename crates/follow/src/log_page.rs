@@ -121,29 +121,38 @@ impl LogReader for PageReader<'_> {
 #[cfg(test)]
 mod tests {
     use systole_core::types::ids::MessageId;
-    use systole_core::types::ports::{LogBatch, LogWriter as _};
+    use systole_core::types::ports::{LogBatch, LogWriter};
     use systole_core::types::record::{Header, Record, head_zero};
     use systole_core::types::time::Millis;
     use systole_log::memory::MemoryLog;
+    use systole_log::sqlite;
 
     use super::*;
 
     const THREADS: [&str; 3] = ["sess-0000000000a1", "sess-0000000000b2", "sess-0000000000c3"];
 
-    /// A log in which the records of three threads take turns.
+    /// A log in memory in which the records of three threads take turns.
     fn write_log(records: u64) -> MemoryLog {
         let mut log = MemoryLog::new();
+        add_records(&mut log, records);
+        log
+    }
+
+    fn add_records(log: &mut dyn LogWriter, records: u64) {
         let mut heads = THREADS.map(|id| head_zero(&ThreadId::parse(id).unwrap()));
         for at in 0..records {
             let which = usize::try_from(at % 3).unwrap();
             let (thread, id) =
                 (ThreadId::parse(THREADS[which]).unwrap(), MessageId([u8::try_from(at).unwrap(); 16]));
             let header = Header::new_notice(thread, at / 3 + 1, id, Millis(100), Digest([1; 32]));
-            let record = header.seal_record(Arc::from(&b"<said/>"[..]), [7; 16], heads[which]);
+            let record = header.seal_record(
+                Arc::from(format!("<said>part {at}</said>").as_bytes()),
+                [7; 16],
+                heads[which],
+            );
             heads[which] = record.head;
             log.commit_batch(&LogBatch { records: vec![Arc::new(record)], ..LogBatch::default() });
         }
-        log
     }
 
     fn places(found: &[(Position, Record)]) -> Vec<u64> {
@@ -182,5 +191,23 @@ mod tests {
         assert_eq!(places(&reader.of_thread(&thread, 5, 8).unwrap()), [13, 16, 19, 22, 25, 28]);
         assert_eq!(places(&reader.read_after(Position(27), 8).unwrap()), [28, 29, 30]);
         assert!(reader.of_thread(&thread, 1, 8).unwrap().is_empty(), "the page begins later");
+    }
+
+    #[test]
+    fn h15_the_records_before_a_damaged_one_are_a_page_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hello.db");
+        let mut opened = sqlite::open_log(&path).unwrap();
+        add_records(&mut opened.writer, 9);
+        drop(opened);
+        let bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(6).position(|window| window == b"part 4").unwrap();
+        let damaged = [&bytes[..at], b"part 5", &bytes[at + 6..]].concat();
+        std::fs::write(&path, damaged).unwrap();
+        let log = sqlite::open_reading(&path).unwrap();
+        let page = LogPage::read_after(&log, Position(0)).unwrap();
+        assert_eq!((places(&page.records), page.is_last), (vec![1, 2, 3, 4], false));
+        let fault = LogPage::read_after(&log, Position(4)).err().unwrap();
+        assert!(fault.is_damage(), "{fault}");
     }
 }
