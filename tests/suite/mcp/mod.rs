@@ -4,6 +4,7 @@ mod adding;
 mod asking;
 mod at_address;
 mod cancelling;
+mod effects;
 mod grammar;
 mod host;
 mod hostile_packages;

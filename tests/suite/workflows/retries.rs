@@ -1,9 +1,11 @@
-//! A run whose list failed at one item is tried again while the pump is killed again and again. What the models were asked
-//! is compared with an undisturbed run, and with what the preview said.
+//! A run whose list failed at one item, in the third turn of its agent, is tried again while the pump is killed again and
+//! again. What the models were asked is compared with an undisturbed run, and with what the preview said. The person whom
+//! the run asked before is asked once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::process::Signal;
+use serde_json::Value;
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Record, RecordCode, RecordKind, SteerEffect};
 use systole_log::sqlite;
@@ -11,6 +13,7 @@ use systole_soak::dice::SeededDice;
 
 use super::house::WorkflowHouse;
 use super::kills::{LEAST, reads, seed};
+use super::supervision::{choose, listed, send};
 use crate::program::{Events, Running, ask, run_file};
 
 /// Kills. `SYSTOLE_RETRY_KILLS=N` makes N.
@@ -29,15 +32,24 @@ workflows:
     by: writer
     goals:
       - pick: {do: List the parts., gives: list}
-      - part: {each: pick/item, at_once: 3, do: Write this part.}
+      - gate: {ask: Shall it be written?, choices: [go, stop], shows: [pick]}
+      - part: {each: pick/item, at_once: 3, do: Write this part., by: clerk}
       - answer: Say what came of it.
 ";
 
+/// The agent of an item reads its request twice before it answers: some characters, and then all of them.
+const CLERK: &str = "clerk: {model: main, dialect: xml, on_unknown: retry, in_flight: 64, prompt: {identity: You look twice.}}";
+
+/// The turns of an item.
+const TURNS: usize = 3;
+
 const REPLIES: &str = r#"
 - {if: '<current-goal id="pick">', say: '{"item": [LIST]}', times: always}
-FAILURE
-- {if: '<current-goal id="part">', say: A part., times: always}
 - {if: '<current-goal id="answer">', say: All parts are written., times: always}
+- {if: '<current-goal id="part">', say: '<recall from_seq="1" to_seq="1" offset="0" length="9"/>', times: always}
+- {if: 'next="9"', say: '<recall from_seq="1" to_seq="1" offset="0" length="4000"/>', times: always}
+FAILURE
+- {if: '<recalled', say: '<attempt_completion><result>A part.</result></attempt_completion>', times: always}
 "#;
 
 /// A number that the environment may set.
@@ -49,7 +61,19 @@ fn house(items: u64, failure: &str) -> WorkflowHouse {
     let is_lost = |n: u64| n == items * 2 / 5;
     let names = (1..=items).map(|n| if is_lost(n) { "\"lost\"".to_owned() } else { format!("\"item{n}\"") });
     let list = names.collect::<Vec<_>>().join(", ");
-    WorkflowHouse::build(EACH, &REPLIES.replace("LIST", &list).replace("FAILURE", failure))
+    WorkflowHouse::with_agents(CLERK, EACH, &REPLIES.replace("LIST", &list).replace("FAILURE", failure))
+}
+
+/// What the model was asked for all items but the one that failed, where the same request again is one, without the code
+/// that each organism draws for the tags of its own words.
+fn asked_of_others(house: &WorkflowHouse) -> BTreeSet<String> {
+    let bodies = house.mock.seen().into_iter().map(|seen| seen.body.to_string());
+    let others = bodies.filter(|body| !body.contains(r#"]\">\nlost\n"#));
+    let without_code = |body: String| {
+        let code = body.find("<core-").map(|at| body[at + 6..at + 14].to_owned());
+        code.map_or(body.clone(), |code| body.replace(&code, ""))
+    };
+    others.map(without_code).collect()
 }
 
 fn count(texts: Vec<String>) -> BTreeMap<String, usize> {
@@ -104,14 +128,20 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     let items = read_number("SYSTOLE_RETRY_ITEMS", ITEMS);
     // The list, its items and the answer.
     let goals_of_run = usize::try_from(1 + items + 1).unwrap();
+    let prompts_of_run = goals_of_run + usize::try_from(items).unwrap() * (TURNS - 1);
     let undisturbed = house(items, "");
-    assert_eq!(undisturbed.systole(&["ask", "Write it."]).code, Some(0));
+    assert_eq!(send(&undisturbed, "k").code, Some(6));
+    choose(&undisturbed, "go", "");
+    assert_eq!(send(&undisturbed, "k").code, Some(0));
+    assert_eq!(undisturbed.started().0.len(), prompts_of_run);
     let expected = count(undisturbed.goals());
     assert_eq!(expected.values().sum::<usize>(), goals_of_run);
 
     let house = house(items, "- {if: \"\\nlost\\n\", error: {status: 400}, times: 1}");
     let organism = house.run();
-    assert_eq!(house.systole(&["ask", "Write it."]).code, Some(1));
+    assert_eq!(send(&house, "k").code, Some(6));
+    choose(&house, "go", "");
+    assert_eq!(send(&house, "k").code, Some(1));
     let failed = house.systole(&["retry", "@last", "--json"]).json_lines()[0].clone();
     let (thread, starts) = (failed["thread"].as_str().unwrap(), failed["starts"].as_array().unwrap());
     assert!((1..=AT_ONCE).contains(&starts.len()), "the item, and what was at work beside it: {failed}");
@@ -152,11 +182,17 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     assert_eq!(goals.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     assert_eq!(goals.values().sum::<usize>(), goals_of_run + starts.len());
     assert_eq!(goals.values().filter(|times| **times == 2).count(), starts.len());
+    let asked: BTreeSet<String> = house.bodies("<person-asked ").into_iter().collect();
+    assert_eq!(asked.len(), 1, "a person is asked once: {asked:?}");
+    assert_eq!(listed(&house), [] as [Value; 0]);
+    let asked = [asked_of_others(&undisturbed), asked_of_others(&house)];
+    assert_eq!(asked[0].len(), prompts_of_run - TURNS);
+    assert!(asked[0] == asked[1], "{:#?}", asked[0].symmetric_difference(&asked[1]).collect::<Vec<_>>());
     let (prompts, results) = house.started();
     let distinct: BTreeSet<&String> = prompts.iter().collect();
-    // The one that failed had its prompt. What was cancelled beside it may have ended before it had one.
-    let range = goals_of_run + 1..=goals_of_run + starts.len();
-    assert!(range.contains(&distinct.len()), "{} prompts, at most one for each thread", distinct.len());
+    // The one that failed had all its prompts. What was cancelled beside it may have ended before it had one.
+    let range = prompts_of_run + TURNS..=prompts_of_run + TURNS * starts.len();
+    assert!(range.contains(&distinct.len()), "{} prompts, at most so many for each thread", distinct.len());
     let requests = usize::try_from(house.mock.count().requests).unwrap();
     println!(
         "{} starts, {results} results, {requests} requests, {} parts again",
@@ -164,7 +200,7 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
         starts.len()
     );
     // The item failed with a result, and what was cancelled beside it may have had one.
-    assert!((goals_of_run + 1..=goals_of_run + starts.len()).contains(&results), "{results} results");
+    assert!(range.contains(&results), "{results} results");
     assert!(requests <= prompts.len() && requests >= results, "{requests} requests");
     let verified = house.systole(&["verify", "--state"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");

@@ -213,17 +213,33 @@ fn d10_an_answer_that_is_invalid_settled_the_turn() {
     assert_eq!(retry(&mut stage)[1], "=> refused retry.settled");
 }
 
-#[test]
-fn d10_an_agent_that_gave_up_settled_the_turn() {
-    let mut stage = DecideStage::new();
-    stage.asks("k", "agent", None);
+/// The report of an agent that could not do it.
+fn gives_up() -> JudgedItem {
     let core = "https://xml-pipeline.org/ns/core/v1";
     let report =
         format!("<final-report xmlns=\"{core}\" source=\"model\" outcome=\"failure\">No.</final-report>");
     let report = Payload::parse(report.as_bytes(), &DocumentLimits::default()).unwrap();
-    let item = JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::from_valid(report)));
-    stage.replies("1", 1, vec![item]);
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::from_valid(report)))
+}
+
+#[test]
+fn d10_an_agent_that_gave_up_settled_the_turn() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![gives_up()]);
     assert_eq!(retry(&mut stage)[1], "=> refused retry.settled");
+}
+
+#[test]
+fn d10_an_agent_that_gave_up_in_its_wrap_up_turn_had_used_everything_up() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    for turn in 1..=4 {
+        stage.replies("1", turn, vec![note()]);
+    }
+    stage.replies("1", 5, vec![gives_up()]);
+    assert_eq!(stage.records.last().unwrap().header.code.unwrap().as_str(), "final");
+    assert_eq!(retry(&mut stage)[1], "=> refused retry.spent");
 }
 
 #[test]
@@ -262,6 +278,19 @@ fn d10_what_a_person_decided_stays_decided() {
     let (ticket, by) = (Ticket(5), Name::new_operator());
     stage.happens(EventKind::Ordered(ClientOrder::End { ticket, by, thread: root() }));
     assert_eq!(retry(&mut stage).last().unwrap(), "=> refused retry.decided");
+}
+
+#[test]
+fn d10_what_a_person_decided_further_below_stays_decided_too() {
+    for first in ["approval.rejected", "thread.cancelled", "workflow.stopped"] {
+        let mut stage = DecideStage::new();
+        stage.asks("k", "agent", None);
+        let mut said = JudgedContent::new_failure("goal.failed", false, "the second goal");
+        let JudgedContent::Failure { first_code, .. } = &mut said else { unreachable!() };
+        *first_code = Some(first.to_owned());
+        stage.says(&root(), "1", 1, said);
+        assert_eq!(retry(&mut stage)[1], "=> refused retry.decided", "{first}");
+    }
 }
 
 #[test]
@@ -317,6 +346,17 @@ fn d10_an_attempt_that_may_have_done_its_work_goes_out_again_only_if_its_effects
     let failed = JudgedContent::new_failure("no", false, "card is over");
     stage.says(&root(), "1", 1, failed);
     assert_eq!(retry(&mut stage)[1], "=> done", "that it did not happen is known now");
+}
+
+#[test]
+fn d10_an_earlier_attempt_that_may_have_done_its_work_counts_behind_a_known_failure() {
+    let mut stage = DecideStage::under(unknown::asking());
+    stage.asks("k", "careful", None);
+    stage.happens(EventKind::Sending { thread: root(), call: CallPath::new_top(1), turn: 1 });
+    unknown::loses(&mut stage, 1, 1, Code::ListenerLost);
+    stage.rules(1, None, PersonDecision::Approve);
+    stage.says(&root(), "1", 1, JudgedContent::new_failure("no", false, "card is over"));
+    assert_eq!(retry(&mut stage)[1], "=> refused retry.effects");
 }
 
 #[test]
