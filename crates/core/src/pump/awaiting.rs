@@ -57,6 +57,6 @@ fn find_reason(
         Sort::Timer => Some("timer"),
         Sort::Steer => Some("message"),
         Sort::Budget => Some("budget"),
-        Sort::Finished | Sort::Notice => None,
+        Sort::Finished | Sort::Notice { .. } => None,
     })
 }

@@ -252,7 +252,7 @@ fn fold_inbox(thread: &mut Thread, record: &Record) {
     let sort = match &child {
         Some(_) => Sort::Finished,
         None if warning.is_some() => Sort::Budget,
-        None => Sort::Notice,
+        None => Sort::Notice { attempt: call.attempts.max(1), said: Digest::hash_bytes(&record.body) },
     };
     call.inbox.push(InboxMessage { seq, sort });
     if retry_payload::is_retried(&record.body) {

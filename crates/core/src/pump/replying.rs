@@ -166,12 +166,17 @@ fn retry_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: S
 }
 
 /// Keeps a notice for the next turn. The first notice over the limit is replaced by a note on the limit, and later
-/// ones leave no trace: a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
+/// ones leave no trace: a call's inbox is kept in memory and shown whole. What an earlier attempt at the turn said is kept
+/// already. Returns why a notice is not kept.
 fn record_notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
-    let kept = d.find_call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
+    let body = core_payload::listener_error(code, &Refusal::new(Code::ListenerFailed, words));
+    let call = d.find_call(turn.thread, turn.path);
+    if call.is_some_and(|call| call.was_noticed(&body)) {
+        return None;
+    }
+    let kept = call.map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {
-        let own = Refusal::new(Code::ListenerFailed, words);
-        tell_later(d, turn, core_payload::listener_error(code, &own));
+        tell_later(d, turn, body);
         return None;
     }
     let words = "64 notices wait for the next turn, the most allowed; later ones are not kept";

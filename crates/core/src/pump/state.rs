@@ -304,7 +304,12 @@ pub enum Sort {
     /// The end of a child.
     Finished,
     /// A message from its own listener, before the reply.
-    Notice,
+    Notice {
+        /// The attempt that said it.
+        attempt: u32,
+        /// What it said.
+        said: Digest,
+    },
     /// A timer that fired.
     Timer,
     /// A notice that a budget is mostly or wholly used.
@@ -453,7 +458,15 @@ impl Call {
     /// How many notices came after the due turn could be delivered, and wait for the next turn.
     pub fn unshown_notices(&self) -> usize {
         let unshown = self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq);
-        unshown.filter(|arrival| arrival.sort == Sort::Notice).count()
+        unshown.filter(|arrival| matches!(arrival.sort, Sort::Notice { .. })).count()
+    }
+
+    /// Whether an earlier attempt at the due turn said the same. What an attempt says again because it does not know what
+    /// the one before it said is shown once.
+    pub fn was_noticed(&self, body: &[u8]) -> bool {
+        let (this, what) = (self.attempts.max(1), Digest::hash_bytes(body));
+        let mut unshown = self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq);
+        unshown.any(|arrival| matches!(arrival.sort, Sort::Notice { attempt, said } if attempt < this && said == what))
     }
 
     /// The inbox records that the due turn shows.
@@ -486,7 +499,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 20;
+const ROW_VERSION: u8 = 21;
 
 impl Thread {
     /// A thread before its first record.

@@ -180,6 +180,36 @@ fn notices_of_one_turn_are_kept_up_to_a_limit_that_the_listener_learns() {
 }
 
 #[test]
+fn what_an_attempt_says_again_because_the_one_before_it_died_is_shown_once() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    let notice = |words: &str| JudgedContent::Notice { code: "x".into(), words: words.into() };
+    for words in ["first", "first", "of the first attempt alone"] {
+        rig.says("1 t1 a1", notice(words));
+    }
+    rig.input(PumpInput::Gone { token: token("1 t1 a1"), code: Code::ListenerLost, words: String::new() });
+    rig.settle();
+    rig.passes(10_000);
+    rig.settle();
+    for words in ["first", "second", "second"] {
+        rig.says("1 t1 a2", notice(words));
+    }
+    rig.replies("1 t1 a2", vec![note()]);
+    rig.settle();
+    let told = rig.lines().into_iter().filter(|line| line.contains("message/inbox")).count();
+    assert_eq!(told, 5, "an attempt may repeat itself, and what it did not say stays");
+    let shown = rig.documents().pop().unwrap();
+    let words =
+        ["first\"", "of the first attempt alone\"", "second\""].map(|word| shown.matches(word).count());
+    assert_eq!(words, [2, 1, 2], "{shown}");
+    // The next turn may say it again.
+    rig.says("1 t2 a1", notice("first"));
+    rig.settle();
+    assert_eq!(rig.lines().into_iter().filter(|line| line.contains("message/inbox")).count(), 6);
+}
+
+#[test]
 fn a_reply_sent_over_and_over_pushes_no_other_lease_out() {
     let mut rig = Rig::new();
     for (ticket, key) in [(1, "k"), (2, "b")] {

@@ -113,6 +113,8 @@ pub(crate) struct Call {
     /// What the due turn also shows, and what waits for the turn after it.
     showing: Vec<(usize, Shown)>,
     waiting: Vec<(usize, Shown)>,
+    /// The attempt that gave the first notice which waits.
+    noticed_by: Option<u32>,
     children: Vec<(String, bool)>,
     waits: Vec<Wait>,
     /// The items that wait for a person.
@@ -239,6 +241,7 @@ impl Call {
     fn turns_to(&mut self, turn: u32) {
         self.begins(turn);
         self.showing.append(&mut self.waiting);
+        self.noticed_by = None;
         self.shows_what_fired();
     }
 }
@@ -302,6 +305,7 @@ impl Naive {
             gatherings: BTreeMap::new(),
             showing: Vec::new(),
             waiting: Vec::new(),
+            noticed_by: None,
             children: Vec::new(),
             waits: Vec::new(),
             questions: Vec::new(),
@@ -319,6 +323,10 @@ impl Naive {
     /// A notice for the next turn.
     pub(crate) fn noticed(&mut self, thread: &str, path: &str, code: &str) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        // What an attempt before said is known.
+        if *call.noticed_by.get_or_insert(call.attempt) < call.attempt {
+            return;
+        }
         // Other kinds of news have their own room.
         let is_notice = |shown: &Shown| {
             let word = shown.split(' ').next().unwrap_or_default();
