@@ -75,7 +75,7 @@ async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, Co
     }
 }
 
-/// An empty file that only its owner may read, because the output shows payloads. The previous file is kept beside
+/// An empty file that only its owner may read, because the output may have payloads. The previous file is kept beside
 /// it.
 fn create_output(output: &Path, before: &Path) -> std::io::Result<File> {
     match fs::rename(output, before) {

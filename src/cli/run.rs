@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use super::detach;
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hosting::{HostPart, HostRole};
-use super::live::{self, Live};
+use super::live::Live;
 use super::local_organism;
 use super::place::{Place, quote_path, refuse};
 use super::screen::Screen;
@@ -27,9 +28,10 @@ use crate::limits;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, count_mistakes};
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spell_duration;
-use systole_doors::api_types;
+use systole_doors::api_types::{self, ApiRecord};
 use systole_doors::events::RecordFollower;
 use systole_doors::http::{self, ConsoleSettings, HttpDoor, HttpDoorFault};
+use systole_doors::record_words::{self, ShownContent};
 use systole_doors::wire::WireDoor;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
@@ -38,12 +40,14 @@ use systole_organism::pump_loop::StopWait;
 use systole_organism::runfile::{Credential, PostedRunFile, RunFile};
 use systole_organism::running::{LifeSign, Organism};
 use systole_organism::standing_by::StandbyStatus;
+use systole_organism::tail::SharedRecord;
+use systole_queries::glance::glance;
 use systole_system::system;
 use systole_system::tasks::RunningTask;
 
 /// Runs the organism until it is stopped.
 ///
-/// Shows every record as it is written. The first Ctrl-C or TERM, or a terminal that closes, lets
+/// Shows a line for every record as it is written, without payloads. The first Ctrl-C or TERM, or a terminal that closes, lets
 /// replies land for five seconds and then stops; the second stops at once. With `--role` one part of the organism runs here, and
 /// the others elsewhere, from the same file.
 #[derive(Args, Debug)]
@@ -59,6 +63,9 @@ pub(super) struct RunCommand {
     /// Run in the background; return when the organism can be reached
     #[arg(long)]
     detach: bool,
+    /// Show payloads too, without their sensitive values
+    #[arg(long)]
+    show: bool,
     /// Go on without the missing positions that the refusal names: 32..60
     #[arg(long, value_name = "FIRST..LAST", value_parser = parse_positions)]
     accept_loss: Option<LostRange>,
@@ -90,6 +97,12 @@ impl RunCommand {
             let mut signals = Signals::listen_as_server(screen)?;
             if self.accept_loss.is_some() && self.part.role == Some(HostRole::Listeners) {
                 return Err(report_no_log_file(screen, "a host has no log"));
+            }
+            if self.show && self.part.role == Some(HostRole::Listeners) {
+                return Err(screen.refuse(
+                    "--show is for what the pump records; a host records nothing",
+                    "the same without it",
+                ));
             }
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
@@ -192,7 +205,7 @@ impl RunCommand {
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch_log(screen, RunningOrganism { organism, door, wire, posted }, signals).await)
+        Ok(watch_log(screen, RunningOrganism { organism, door, wire, posted }, signals, self.show).await)
     }
 }
 
@@ -346,16 +359,21 @@ struct RunningOrganism {
 }
 
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
-async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut Signals) -> RunEnd {
+async fn watch_log(
+    screen: Screen,
+    mut running: RunningOrganism,
+    signals: &mut Signals,
+    shows_payloads: bool,
+) -> RunEnd {
     let front = running.organism.handle().clone();
     let mut follower = RecordFollower::follow_after(&front, front.began(), None);
-    let mut live = LogWatcher::follow_log(screen, &front);
+    let mut live = LogWatcher::follow_log(screen, &front, shows_payloads);
     let mut counts = Box::pin(report_workers(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());
     let exit = loop {
         tokio::select! {
             _ = &mut ousted => break None,
-            page = follower.next() => match page {
+            page = follower.next_shared() => match page {
                 Ok(Some(records)) => live.show_records(&records),
                 // The pump ended; the other branch reports why.
                 Ok(None) => break None,
@@ -388,7 +406,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
                 StopResult::Well => RunEnd::Over(exit.unwrap_or(CommandExit::Log)),
                 StopResult::Failed(failed) => RunEnd::Over(failed),
             },
-            page = follower.next(), if shows => match page {
+            page = follower.next_shared(), if shows => match page {
                 Ok(Some(records)) => live.show_records(&records),
                 _ => shows = false,
             },
@@ -479,39 +497,61 @@ struct JoinedListeners {
     comes: Notify,
 }
 
+/// A record as data, with the element of its payload in place of the payload.
+fn leave_out_body(record: &ApiRecord) -> Value {
+    let mut value = serde_json::to_value(record).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("body");
+        fields.insert("element".to_owned(), glance(record.body.as_bytes()).element.into());
+    }
+    value
+}
+
 struct LogWatcher {
     screen: Screen,
     front: OrganismHandle,
     forms: Forms,
     live: Live,
+    /// Whether payloads are shown.
+    shows: bool,
     over_nats: Vec<String>,
     joined: Arc<JoinedListeners>,
 }
 
 impl LogWatcher {
-    fn follow_log(screen: Screen, front: &OrganismHandle) -> LogWatcher {
+    fn follow_log(screen: Screen, front: &OrganismHandle, shows: bool) -> LogWatcher {
         let listeners = front.composition().listeners.values();
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
         let live = Live::new(screen).with_workers(over_nats.clone());
         let (front, forms) = (front.clone(), Forms::default());
-        LogWatcher { screen, front, forms, live, over_nats, joined: Arc::default() }
+        LogWatcher { screen, front, forms, live, shows, over_nats, joined: Arc::default() }
     }
 
-    fn show_records(&mut self, records: &[api_types::ApiRecord]) {
-        for record in records {
-            if let Some(words) = live::find_fallen(record) {
+    fn show_records(&mut self, records: &[SharedRecord]) {
+        for placed in records {
+            let mut record = ApiRecord::from_record(placed.position, &placed.record);
+            if let Some(words) = record_words::find_fallen(&record) {
                 // In full and at once: until it is fixed, nothing goes to that listener.
                 self.screen.say(words);
             }
-            if let Some(listener) = live::find_joined(record).filter(|name| self.over_nats.contains(name)) {
+            if let Some(listener) =
+                record_words::find_joined(&record).filter(|name| self.over_nats.contains(name))
+            {
                 self.joined.names.lock().unwrap_or_else(PoisonError::into_inner).insert(listener);
                 self.joined.comes.notify_one();
             }
-            if self.screen.json {
-                self.screen.show_value(&self.forms.add_to_record(&**self.front.reader(), record));
-            } else {
-                self.live.show(record);
+            let shown = self.shows.then(|| placed.record.read_shown()).flatten();
+            // What the core says in `sys` is no payload of anyone.
+            let is_whole = shown.is_some() || record.thread == "sys";
+            let content = if is_whole { ShownContent::Text } else { ShownContent::Element };
+            record.body = shown.unwrap_or(record.body);
+            match (self.screen.json, content) {
+                (true, ShownContent::Element) => self.screen.show_value(&leave_out_body(&record)),
+                (true, ShownContent::Text) => {
+                    self.screen.show_value(&self.forms.add_to_record(&**self.front.reader(), &record));
+                }
+                (false, content) => self.live.show(&record, content),
             }
         }
     }

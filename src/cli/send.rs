@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::exit::CommandExit;
-use super::live::{Live, is_step};
+use super::live::Live;
 use super::payload_from_fields;
 use super::place::Place;
 use super::refusal_text;
@@ -28,6 +28,7 @@ use systole_core::types::subject::Subject;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::find_ending;
+use systole_doors::record_words::is_step;
 use systole_organism::runfile::{RunFile, draw_hex};
 use systole_organism::waiting_view::{OpenWork, may_halt};
 use systole_system::system;

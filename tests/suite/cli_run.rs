@@ -29,7 +29,7 @@ fn it_says_what_runs_where_and_on_which_log_and_never_the_token() {
     let run = run_file(folder.path());
     assert_eq!(run.pid, organism.pid());
     ask(&run, "POST", "/v1/messages", &[], &say("hello"));
-    organism.shows("echo -> operator <said> hello");
+    organism.shows("echo -> operator <said>");
     let ran = organism.interrupt();
     assert_eq!(ran.code, Some(130));
     for wanted in ["hello runs as process", &run.address.to_string(), "hello.db.run", "its log is", "stopped"]
@@ -37,10 +37,57 @@ fn it_says_what_runs_where_and_on_which_log_and_never_the_token() {
         assert!(ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
     }
     assert!(ran.stdout.contains("echo is ready"), "{ran:?}");
-    assert!(ran.stdout.contains("operator -> echo <say> hello"), "{ran:?}");
+    assert!(ran.stdout.contains("operator -> echo <say>"), "{ran:?}");
     assert!(!ran.stdout.contains('\u{1b}'), "no colour without a terminal: {ran:?}");
     assert!(!ran.stderr.contains(run.token.secret()) && !ran.stdout.contains(run.token.secret()));
     assert!(!folder.path().join("hello.db.run").exists());
+}
+
+/// The organism of the first guide, whose request has a value that is marked as sensitive.
+const HELD_VALUE: &str = r#"organism: {name: hello}
+payloads: {order: {what: text, card: sensitive text}, placed: {what: text}}
+listeners:
+  desk: {run: [python3, desk.py], accepts: [order], returns: [placed], entry: true}
+log: {path: ./hello.db}
+console: {listen: "127.0.0.1:0"}
+"#;
+
+#[test]
+fn it_shows_no_payload_unless_it_is_asked_to_and_no_sensitive_value_ever() {
+    let desk = crate::organism::ECHO_PY
+        .replace("ns/echo/", "ns/hello/")
+        .replace("said", "placed")
+        .replace("\"text\"", "\"what\"");
+    let folder = folder(&[("organism.yaml", HELD_VALUE), ("desk.py", &desk)]);
+    let run = |options: &[&str]| {
+        let mut organism = Running::start(folder.path(), &[&["run"], options].concat());
+        organism.shows("desk");
+        let sent = systole(folder.path(), &["send", "order", "what=three-lamps", "card=4711-0815"]);
+        assert_eq!(sent.code, Some(0), "{sent:?}");
+        let refused = systole(
+            folder.path(),
+            &["send", "order", "what=three-lamps", "card=4711-0815", "cart=4711-0815"],
+        );
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        organism.shows(if options.contains(&"--json") { "\"final\"" } else { "desk -> operator <placed>" });
+        organism.interrupt().stdout
+    };
+    for options in [&[][..], &["--json"]] {
+        let shown = run(options);
+        assert!(!shown.contains("lamps") && !shown.contains("4711"), "{shown}");
+        assert!(shown.contains("order") && shown.contains("placed"), "the elements are: {shown}");
+    }
+    for options in [&["--show"][..], &["--json", "--show"]] {
+        let shown = run(options);
+        assert!(shown.contains("three-lamps") && shown.contains("[sensitive]"), "{shown}");
+        assert!(!shown.contains("4711"), "{shown}");
+    }
+    refused(
+        folder.path(),
+        &["run", "--role", "listeners", "--show"],
+        2,
+        &["--show", "a host records nothing"],
+    );
 }
 
 #[test]
@@ -124,7 +171,7 @@ fn a_program_that_does_not_start_is_reported_at_once_with_its_output() {
 #[test]
 fn row_20_hostile_text_is_shown_and_not_obeyed() {
     let folder = house();
-    let mut organism = Running::organism(folder.path());
+    let mut organism = Running::organism_set(folder.path(), &["--show"], &[]);
     ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("\u{202e}txt.exe \u{9b}2J"));
     let shown = organism.shows("echo -> operator");
     assert!(shown.contains("\\u{202e}txt.exe \\u{9b}2J"), "{shown}");
@@ -171,7 +218,7 @@ fn ctrl_c_lets_replies_land() {
     organism.signal(Signal::INT);
     organism.says("stopping");
     answer_late(folder.path());
-    organism.shows("echo -> operator <said> late");
+    organism.shows("echo -> operator <said>");
     let ran = organism.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert!(ran.stderr.contains("stopped") && !ran.stderr.contains("still out"), "{ran:?}");
@@ -194,7 +241,7 @@ fn hup_lets_replies_land_and_so_does_a_second_one() {
     organism.says("stopping");
     organism.signal(Signal::HUP);
     answer_late(folder.path());
-    organism.shows("echo -> operator <said> late");
+    organism.shows("echo -> operator <said>");
     let ran = organism.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.ends_with("stopped\n"), "{ran:?}");
@@ -220,7 +267,7 @@ fn started_by_nohup_an_organism_ignores_hup() {
     organism.signal(Signal::HUP);
     organism.signal(Signal::HUP);
     ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
-    organism.shows("echo -> operator <said> hello");
+    organism.shows("echo -> operator <said>");
     let ran = organism.interrupt();
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert_eq!(ran.stderr.matches("stopping").count(), 1, "{ran:?}");
@@ -241,7 +288,7 @@ fn a_second_signal_stops_at_once_and_nothing_is_lost() {
     let yaml = HOUSE.replace("attempts: 1", "attempts: 3");
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
     let mut organism = Running::organism(folder.path());
-    organism.shows("echo -> operator <said> hello");
+    organism.shows("echo -> operator <said>");
     organism.interrupt();
 }
 

@@ -76,7 +76,7 @@ fn programs_read_every_payload_of_the_log_as_json_beside_its_xml() {
     let sent = systole(folder.path(), &["send", "say", &format!("text={text}"), "--json"]);
     assert_eq!(json(&sent)["record"]["json"]["text"], text, "{sent:?}");
     assert!(!sent.stdout.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{sent:?}");
-    let mut running = Running::start(folder.path(), &["run", "--json"]);
+    let mut running = Running::start(folder.path(), &["run", "--json", "--show"]);
     running.shows("\"listen\"");
     send(folder.path(), &[]);
     let line: Value = serde_json::from_str(&running.shows(":said ")).unwrap();

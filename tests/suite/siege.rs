@@ -182,7 +182,7 @@ impl Siege {
         ]);
         let all = all.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let all: Vec<_> = all.chain(variables.iter().copied()).collect();
-        let organism = Running::organism_with(folder.path(), &all);
+        let organism = Running::organism_set(folder.path(), &["--show"], &all);
         let run = run_file(folder.path());
         let siege = Siege { sent: Cell::new(0), folder, organism, run };
         siege.serves(&"x".repeat(900_000));

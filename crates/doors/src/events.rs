@@ -50,7 +50,8 @@ impl RecordFollower {
             .map(|records| records.iter().map(|placed| read_record(placed)).collect()))
     }
 
-    async fn next_shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
+    /// The same as the log has them.
+    pub async fn next_shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {
             self.seat = None;

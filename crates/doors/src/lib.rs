@@ -32,6 +32,7 @@ mod outcome;
 mod pages;
 mod percent;
 mod reading;
+pub mod record_words;
 pub mod remote_log;
 mod request_refusals;
 pub mod retry_types;

@@ -9,14 +9,11 @@ use systole_core::rules::core_payload;
 use systole_core::rules::stuck_payload::{self, StuckCalls};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Record, RecordCode, RecordKind};
+use systole_core::types::record::{Record, RecordCode};
 
 use crate::event::FollowedKind;
 use crate::limits::SLACK_CHARACTERS;
 use crate::settings::{EventContent, HookForm};
-
-/// What stands in place of a value that its schema marks as sensitive.
-const SENSITIVE: &[u8] = b"[sensitive]";
 
 /// Writes what is posted about a record.
 pub(crate) fn write_event(
@@ -25,31 +22,12 @@ pub(crate) fn write_event(
     form: HookForm,
     content: EventContent,
 ) -> Vec<u8> {
-    let body = (content == EventContent::Whole).then(|| read_body(record)).flatten();
+    let body = (content == EventContent::Whole).then(|| record.read_shown()).flatten();
     let said = match form {
         HookForm::Standard => write_standard((organism, kind), (position, record), body),
         HookForm::Slack => json!({"text": write_text((organism, kind), (position, record), body)}),
     };
     said.to_string().into_bytes()
-}
-
-/// The body of a record without its sensitive values; `None` if it may repeat such values without a mark.
-fn read_body(record: &Record) -> Option<String> {
-    let h = &record.header;
-    let may_repeat = match h.kind {
-        RecordKind::Journal => true,
-        RecordKind::Refusal => !h.thread.is_sys(),
-        _ => false,
-    };
-    if may_repeat {
-        return None;
-    }
-    let mut body = record.body.to_vec();
-    let holes: Vec<_> = record.parts.holes().map(|hole| hole.to_range()).collect();
-    for hole in holes.into_iter().rev().filter(|hole| hole.end <= record.body.len()) {
-        body.splice(hole, SENSITIVE.iter().copied());
-    }
-    Some(String::from_utf8_lossy(&body).into_owned())
 }
 
 /// The fields have the names of `systole log --json`.

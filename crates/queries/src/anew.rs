@@ -21,12 +21,10 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SENSITIVE, SteerEffect};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 
-/// What stands in place of a value that its schema marks as sensitive.
-const SENSITIVE: &[u8] = b"[sensitive]";
 /// The fix for a request that cannot be sent from the log.
 const BY_HAND: &str = "systole send --file FILE, with the request as it should be";
 

@@ -11,13 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::OutgoingParcel;
 use crate::cli::forms::Forms;
-use crate::cli::live;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{RecordCode, SteerEffect};
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault};
 use systole_doors::events::{FollowerBatch, ProgressFollower, RecordFollower};
+use systole_doors::record_words;
 use systole_doors::remote_log::RemoteLog;
 use systole_log::sqlite;
 use systole_organism::running::{ClientMessage, Organism};
@@ -253,7 +253,7 @@ impl InsideEvents {
     }
 
     fn sort_record(&mut self, record: ApiRecord) {
-        if let Some(words) = live::find_fallen(&record).filter(|_| record.position > self.began) {
+        if let Some(words) = record_words::find_fallen(&record).filter(|_| record.position > self.began) {
             self.came.push_back(NextEvent::Fallen(words));
         }
         if record.position > self.from && is_within(&record, self.own.as_ref()) {

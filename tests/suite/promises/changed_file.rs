@@ -111,7 +111,7 @@ fn g4_a_run_that_waits_goes_on_if_the_listener_that_it_calls_next_is_back() {
     assert!(!doctor.stdout.contains("open work"), "{doctor:?}");
     says(&systole(at, &["choose", "a1", "go"]), 0, &[]);
     let mut organism = Running::organism(at);
-    organism.shows("done");
+    organism.shows("operator <paid>");
     organism.interrupt();
 }
 

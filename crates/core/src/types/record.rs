@@ -312,6 +312,31 @@ pub struct Record {
     pub head: Digest,
 }
 
+/// What stands in place of a value that its schema marks as sensitive.
+pub const SENSITIVE: &[u8] = b"[sensitive]";
+
+impl Record {
+    /// The body with a sign in place of each sensitive value.
+    pub fn hide_sensitive(&self) -> Vec<u8> {
+        let mut body = self.body.to_vec();
+        let holes: Vec<_> = self.parts.holes().map(|hole| hole.to_range()).collect();
+        for hole in holes.into_iter().rev().filter(|hole| hole.end <= self.body.len()) {
+            body.splice(hole, SENSITIVE.iter().copied());
+        }
+        body
+    }
+
+    /// The body as others may read it, without its sensitive values; `None` if it may repeat such values without a mark.
+    pub fn read_shown(&self) -> Option<String> {
+        let may_repeat = match self.header.kind {
+            RecordKind::Journal => true,
+            RecordKind::Refusal => !self.header.thread.is_sys(),
+            _ => false,
+        };
+        (!may_repeat).then(|| String::from_utf8_lossy(&self.hide_sensitive()).into_owned())
+    }
+}
+
 impl Header {
     /// The header of something that the core says in a thread, to no one.
     pub fn new_notice(thread: ThreadId, seq: u64, id: MessageId, time: Millis, config: Digest) -> Header {

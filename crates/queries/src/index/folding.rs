@@ -21,8 +21,6 @@ use crate::costs::CostRow;
 use crate::glance::glance;
 use crate::limits::HOUR_MS;
 
-/// What stands in place of a value that its schema marks as sensitive.
-const SENSITIVE: &[u8] = b"[sensitive]";
 /// A request to a model without a result.
 pub(crate) const UNKNOWN: &str = "unknown";
 
@@ -112,12 +110,7 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
 
 /// The element of a request and what it says, without its sensitive values.
 fn describe_request(record: &Record) -> (String, String) {
-    let mut body = record.body.to_vec();
-    let holes: Vec<_> = record.parts.holes().map(|hole| hole.to_range()).collect();
-    for hole in holes.into_iter().rev().filter(|hole| hole.end <= record.body.len()) {
-        body.splice(hole, SENSITIVE.iter().copied());
-    }
-    let seen = glance(&body);
+    let seen = glance(&record.hide_sensitive());
     (seen.element, seen.words)
 }
 
