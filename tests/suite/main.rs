@@ -104,6 +104,7 @@ mod log_tip;
 mod managed;
 mod mcp;
 mod monitoring;
+mod neighbours;
 mod nginx;
 mod open;
 mod operating_page;

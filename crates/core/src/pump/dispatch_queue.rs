@@ -8,10 +8,11 @@
 //!
 //! Every moment here is a tick, from a clock that no one can set.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::ReadyTurn;
+use super::waiting_turns::WaitingTurns;
 use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
@@ -20,24 +21,11 @@ use crate::types::time::Millis;
 /// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
 struct ListenerQueue {
-    /// Further attempts, and those of an earlier life of the pump. They go first, in their order.
-    first: VecDeque<ReadyTurn>,
-    waiting: VecDeque<ReadyTurn>,
+    waiting: WaitingTurns,
     out: usize,
     slots: usize,
     /// What the work in this queue waits for as long as every delivery that has a slot waits too.
     behind: Option<&'static str>,
-}
-
-impl ListenerQueue {
-    fn put(&mut self, work: ReadyTurn) {
-        let is_first = work.id.attempt > 1;
-        if is_first { self.first.push_back(work) } else { self.waiting.push_back(work) }
-    }
-
-    fn next(&mut self) -> Option<ReadyTurn> {
-        self.first.pop_front().or_else(|| self.waiting.pop_front())
-    }
 }
 
 /// Since when the time of an attempt runs.
@@ -81,7 +69,8 @@ impl DispatchedTurn {
 #[derive(Debug, Default)]
 pub struct DispatchQueue {
     queues: FastMap<Name, ListenerQueue>,
-    later: BTreeMap<(Millis, u64), ReadyTurn>,
+    /// Work that is not due yet, with its client.
+    later: BTreeMap<(Millis, u64), (Name, ReadyTurn)>,
     /// Work that its carrier could not begin. It keeps its slot until it is due.
     put_off: BTreeMap<(Millis, u64), ReadyTurn>,
     arrivals: u64,
@@ -123,8 +112,7 @@ impl DispatchQueue {
         let Some(queue) = self.queues.get_mut(listener) else { return };
         if queue.out >= queue.slots && waiting == queue.out {
             queue.behind = Some(behind);
-            let works = queue.first.iter().chain(&queue.waiting);
-            self.held_up.extend(works.map(|work| (work.clone(), behind)));
+            self.held_up.extend(queue.waiting.iter().map(|work| (work.clone(), behind)));
         }
     }
 
@@ -144,37 +132,42 @@ impl DispatchQueue {
     /// Removes work that waits for a slot.
     pub fn withdraw_attempt(&mut self, listener: &Name, id: &AttemptId) {
         if let Some(queue) = self.queues.get_mut(listener) {
-            queue.first.retain(|work| work.id != *id);
-            queue.waiting.retain(|work| work.id != *id);
+            queue.waiting.remove(id);
         }
     }
 
-    fn put(&mut self, work: ReadyTurn) {
+    fn put(&mut self, client: &Name, work: ReadyTurn) {
         let Some(queue) = self.queues.get_mut(&work.listener) else { return };
         if let Some(behind) = queue.behind {
             self.held_up.push((work.clone(), behind));
         }
         self.woken.insert(work.listener.clone());
-        queue.put(work);
+        let goes_first = work.id.attempt > 1;
+        queue.waiting.put(client, work, goes_first);
     }
 
-    /// Takes work of an earlier life of the pump, which goes before the work of this one.
-    pub fn take_first(&mut self, work: ReadyTurn) {
+    /// Takes work of an earlier life of the pump, which goes before the work that its client has in this one.
+    pub fn take_first(&mut self, client: &Name, work: ReadyTurn) {
         self.woken.insert(work.listener.clone());
-        self.queues.entry(work.listener.clone()).or_default().first.push_back(work);
+        self.queues.entry(work.listener.clone()).or_default().waiting.put(client, work, true);
     }
 
-    /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
-    /// queue.
-    pub fn take_turn(&mut self, work: ReadyTurn, due: Millis, now: Millis) -> Result<(), ReadyTurn> {
+    /// Takes work of a client: into its listener's queue, or aside until it is due. Returns the work if its listener has
+    /// no queue.
+    pub fn take_turn(
+        &mut self,
+        (client, work): (&Name, ReadyTurn),
+        due: Millis,
+        now: Millis,
+    ) -> Result<(), ReadyTurn> {
         if !self.has_seat(&work.listener) {
             return Err(work);
         }
         if due > now {
             self.arrivals += 1;
-            self.later.insert((due, self.arrivals), work);
+            self.later.insert((due, self.arrivals), (client.clone(), work));
         } else {
-            self.put(work);
+            self.put(client, work);
         }
         Ok(())
     }
@@ -187,13 +180,13 @@ impl DispatchQueue {
         find_due: impl Fn(&ReadyTurn) -> Option<T>,
     ) -> Option<(ReadyTurn, T)> {
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
-            let work = entry.remove();
-            self.put(work);
+            let (client, work) = entry.remove();
+            self.put(&client, work);
         }
         while let Some(listener) = self.woken.first().cloned() {
             if let Some(queue) = self.queues.get_mut(&listener) {
                 while queue.out < queue.slots {
-                    let Some(work) = queue.next() else { break };
+                    let Some(work) = queue.waiting.next() else { break };
                     if let Some(found) = find_due(&work) {
                         queue.out += 1;
                         return Some((work, found));
@@ -372,7 +365,7 @@ impl DispatchQueue {
     /// The next moment at which something is due: a deadline, or work that was set aside.
     pub fn next_moment(&self) -> Option<Millis> {
         let end = self.ends.first().map(|(end, _)| *end);
-        let later = [&self.later, &self.put_off].into_iter().filter_map(|works| works.keys().next());
+        let later = self.later.keys().next().into_iter().chain(self.put_off.keys().next());
         end.into_iter().chain(later.map(|(at, _)| *at)).min()
     }
 

@@ -43,6 +43,7 @@ mod todos;
 mod turn;
 pub mod turn_records;
 pub mod view;
+pub mod waiting_turns;
 pub mod wake;
 pub mod wall;
 pub mod wheel;

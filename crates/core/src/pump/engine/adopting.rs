@@ -194,7 +194,9 @@ impl Engine {
         for token in unseen {
             if let Some(adopted) = self.elsewhere.adopted.get_mut(&token).filter(|one| !one.is_found) {
                 adopted.lost = lost.clone().or(adopted.lost.take());
-                self.dispatch_queue.take_first(adopted.work.clone());
+                let work = adopted.work.clone();
+                let client = self.find_client(&work.id.thread);
+                self.dispatch_queue.take_first(&client, work);
             }
         }
         self.dispatch_queue.set_slots(listener, self.slots_of(listener));

@@ -13,7 +13,7 @@ use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::delivery::DeliveredTurn;
-use crate::types::ids::AttemptId;
+use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
 
@@ -93,7 +93,8 @@ impl Engine {
         }
         let now = self.ticks();
         let due = now.add_ms(self.find_pause_ms(&work));
-        let Err(work) = self.dispatch_queue.take_turn(work, due, now) else { return };
+        let client = self.find_client(&work.id.thread);
+        let Err(work) = self.dispatch_queue.take_turn((&client, work), due, now) else { return };
         // An earlier listener of that name may have had it.
         if self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone())) {
             let words = DIED_WITH_PUMP.to_owned();
@@ -102,6 +103,13 @@ impl Engine {
             let words = format!("{} is not part of the running organism", work.listener.as_str());
             self.attempt_lost(LostAttempt::new(&work.id, Code::Unavailable, words, false));
         }
+    }
+
+    /// The client for whom a thread works: whoever opened its root.
+    pub(super) fn find_client(&self, thread: &ThreadId) -> Name {
+        let root = self.state.find_thread(&thread.root_of());
+        let opener = root.and_then(|root| root.opener.as_ref());
+        opener.map_or_else(Name::new_core, |opener| opener.sender.clone())
     }
 
     /// A pause is counted from now on, and is never longer than the listener's longest pause, even if the clock that

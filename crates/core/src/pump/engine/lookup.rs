@@ -174,8 +174,9 @@ impl Engine {
         self.dispatch_queue.free_slot(&work.listener);
         let now = self.ticks();
         // Its listener has a queue, since the work had a slot.
-        let _seated =
-            self.dispatch_queue.take_turn(work, now.add_ms(crate::types::limits::LOG_PAUSE_MS), now);
+        let client = self.find_client(&work.id.thread);
+        let due = now.add_ms(crate::types::limits::LOG_PAUSE_MS);
+        let _seated = self.dispatch_queue.take_turn((&client, work), due, now);
         self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
     }
 

@@ -153,7 +153,8 @@ impl Engine {
     fn goes_on(&mut self, work: ReadyTurn) {
         let now = self.ticks();
         // Only calls whose listener has a queue are kept here, and a queue lasts as long as the engine.
-        let _has_queue = self.dispatch_queue.take_turn(work, now, now);
+        let client = self.find_client(&work.id.thread);
+        let _has_queue = self.dispatch_queue.take_turn((&client, work), now, now);
     }
 
     /// A waiting turn has a slot. If it may go on, that is recorded first, and the slot is kept for it.
