@@ -219,7 +219,7 @@ fn with_everything(odd: &'static str) -> Refusal {
     refusal.element = Some(odd.to_owned());
     refusal.path = Some("/search/limit".to_owned());
     refusal.at = Some((3, 10));
-    refusal.schema = Some(odd.to_owned());
+    refusal.schema = Some(odd.into());
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
     refusal.with_expected(odd).with_received(odd)

@@ -127,6 +127,7 @@ impl Cast {
             sees: ViewScope::Call,
             share_percent: 50,
             in_flight: self.in_flight,
+            rate: None,
             timeout_ms: 30_000,
             idle_ms: None,
             retry: DeliveryRetry { attempts: 1, first_ms: 1, longest_ms: 1 },

@@ -54,8 +54,9 @@ pub(super) fn resolve(
         if let Some(at) = over_nats.filter(|_| declared.bus().is_none() && declared.log_kept.is_none()) {
             bus::report_unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it cannot connect");
         }
+        let rate = keys.rate.as_ref().map(|rate| rate.value);
         let (roles, over_nats) = (keys.roles.value.clone(), over_nats.is_some());
-        clients.insert(name.clone(), Client { may, roles, over_nats });
+        clients.insert(name.clone(), Client { may, roles, over_nats, rate });
     }
     (clients, sources)
 }

@@ -7,7 +7,7 @@
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
-use super::forms::{NameSet, NamedSection, PartyMap, VariableName, YesNo};
+use super::forms::{NameSet, NamedSection, PartyMap, RateText, VariableName, YesNo};
 use super::key::KeyForm;
 use super::names::one_of;
 use super::section::{Form, form, section};
@@ -21,6 +21,7 @@ section! {
         token_env: optional("required") <VariableName> "the environment variable that holds its token at the HTTP door, 16 characters or more; read when the door is opened; optional with `nats: true`";
         nats: default(false) <YesNo> "whether it may connect over the broker that `bus` or `log` names, with its own key there";
         may: optional("all with `entry: true`") <NameSet> "listeners it may address, of those with `entry: true`";
+        rate: optional("none") <RateText> "how many messages it may send in a time, `20/s`, `300/m` or `1000/h`: as many at once, and then one whenever its share of the time is over; more are refused";
         roles: default(Vec::new()) <RoleSet> "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them";
     }
 }

@@ -47,7 +47,7 @@ pub fn test_json_schema() -> Value {
 fn map(table: &str) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
+    for (name, key) in keys::under(table) {
         properties.insert(name.to_owned(), describe_key(key));
         // A listener in Rust has no `run`.
         if key.default == "required"
@@ -99,7 +99,6 @@ fn form(key: &ConfigKey) -> Value {
     // For the loader, a plain number or `true` is a text; for an editor it is not.
     let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
     match key.form {
-        KeyForm::Later => json!(false),
         KeyForm::Map => map(key.path),
         KeyForm::Names(pattern) => names(key, pattern),
         KeyForm::TextOrNames => json!({"anyOf": [text, names(key, "")]}),

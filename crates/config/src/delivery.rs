@@ -2,7 +2,9 @@
 
 use super::approval::ApprovalKeys;
 use super::diagnostics::Diagnostics;
-use super::forms::{AttemptTime, CountWithin, NameSet, PauseRange, WordOf, YesNo, read_parsed, word_choice};
+use super::forms::{
+    AttemptTime, CountWithin, NameSet, PauseRange, RateText, WordOf, YesNo, read_parsed, word_choice,
+};
 use super::key::KeyForm;
 use super::names::read_accepted;
 use super::section::{form, section};
@@ -16,6 +18,7 @@ section! {
         timeout: optional("30s{kinds}") <AttemptTime> "the hard end of an attempt, {bounds}; a command of a workspace has nine tenths of it";
         idle: optional("none, or 30s over NATS") <AttemptTime> "the longest silence within an attempt, at most `timeout`";
         in_flight: optional("1{kinds}") <CountWithin<1, 1024>> "deliveries to it that may be open at once, {bounds}";
+        rate: optional("none") <RateText> "how many deliveries go to it in a time, `20/s`, `300/m` or `1000/h`: as many at once, and then one whenever its share of the time is over; the others wait";
         retry: below <RetryKeys> "how failed deliveries are repeated; requests to a model are repeated by `models.NAME.retry`";
         on_unknown: optional("retry{kinds}") <WordOf<UnknownOutcome>> "after an attempt with an unknown outcome: `retry`, which may do or pay for it twice, `fail`, or `ask`, which holds the call for a person";
         approval: below <ApprovalKeys> "when a person must approve what goes to it";

@@ -38,7 +38,7 @@ pub const DEFAULT_LISTEN: SocketAddr =
 
 section! {
     /// The top of the file.
-    pub(super) FileKeys with own later [threads: "when an idle thread ends";] {
+    pub(super) FileKeys with own {
         organism: required(SMALLEST) <OrganismKeys> "the organism itself";
         listeners: default(Vec::new()) <ListenerMap> "the listeners by name; a file has one here, or an agent under `agents`";
         limits: below <LimitKeys> "limits of the whole organism";

@@ -12,6 +12,7 @@ use super::tree::{Node, Value};
 use super::value::{self, At, join_path};
 use crate::limits::{DAY, SECOND, YEAR};
 use systole_core::types::ids::Name;
+use systole_core::types::rate::Rate;
 
 /// The pattern of a party's name.
 pub(super) const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
@@ -62,6 +63,26 @@ form! {
     pub(super) PauseRange -> (u64, u64) {
         KeyForm::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$"), durations_ms, show show_pauses
     }
+}
+
+form! {
+    /// How often something may happen.
+    pub(super) RateText -> Rate { KeyForm::Pattern("^[1-9][0-9]{0,5}/[smh]$"), read_rate }
+}
+
+fn read_rate(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Rate> {
+    read_parsed(diagnostics, node, path, |text| {
+        let fix = || {
+            (
+                format!(
+                    "`{text}` is no rate of 1 to {} in a second, a minute or an hour",
+                    systole_core::types::limits::RATE_COUNT
+                ),
+                "20/s".to_owned(),
+            )
+        };
+        Rate::parse(text).ok_or_else(fix)
+    })
 }
 
 fn read_text(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<String> {

@@ -15,10 +15,8 @@ pub struct ConfigKey {
     pub path: &'static str,
     /// The default: a value, `required` or `none`. A value that is one of these two words is in backticks.
     pub default: &'static str,
-    /// Its meaning, in a few words. For a key that is not built yet: its future meaning.
+    /// Its meaning, in a few words.
     pub meaning: &'static str,
-    /// Whether this version supports it. An unsupported key is rejected, never ignored.
-    pub built: bool,
     /// The form of its value, as far as an editor can know it.
     pub form: KeyForm,
 }
@@ -57,17 +55,6 @@ pub(super) struct NeverKey {
 }
 
 impl KeyRow {
-    /// A key that is not built yet.
-    pub(super) const fn later(name: &'static str, meaning: &'static str) -> KeyRow {
-        KeyRow {
-            name,
-            default: DefaultText::Says("not built yet"),
-            meaning,
-            form: KeyForm::Later,
-            below: &[],
-        }
-    }
-
     /// Keys of another section at the same level.
     pub(super) const fn same_level(
         below: &'static [KeyRow],
@@ -85,10 +72,6 @@ impl KeyRow {
     ) -> KeyRow {
         KeyRow { name: "NAME", default: DefaultText::Says(default), meaning, form, below }
     }
-
-    pub(super) fn is_built(&self) -> bool {
-        self.form != KeyForm::Later
-    }
 }
 
 /// The smallest and the largest value of a measure, in its smallest unit.
@@ -104,8 +87,6 @@ pub struct MeasureBounds {
 /// it rejects nothing that the loader accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyForm {
-    /// Nothing yet: the key is not built.
-    Later,
     /// A map of the keys below it.
     Map,
     /// A map of names that match a pattern, or of any names, each with the keys below `NAME`.

@@ -16,7 +16,7 @@ use super::value::{self, At, join_path};
 use crate::limits;
 
 section! {
-    pub(super) ListenerKeys "one listener" with own later [rate: "most messages to it in a second"; dead: "what happens to dead letters";] {
+    pub(super) ListenerKeys "one listener" with own {
         run: optional("required") <Unread<TextList>> "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with {any kind}, has none";
         kinds: same(&[]) <KindKeys> "";
         schema: optional("none") <Unread<AnyText>> "an XSD that declares its payloads, searched before `payloads` and `schemas`; a path from this file's folder";

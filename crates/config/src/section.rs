@@ -163,7 +163,7 @@ pub(super) fn list_keys(rows: &[KeyRow], path: &str, table: &mut Vec<ConfigKey>)
             true => row.meaning.replace(BOUNDS, &row.form.show_bounds()).leak(),
             false => row.meaning,
         };
-        table.push(ConfigKey { path: own_path, default, meaning, built: row.is_built(), form: row.form });
+        table.push(ConfigKey { path: own_path, default, meaning, form: row.form });
         list_keys(row.below, own_path, table);
     }
 }
@@ -177,7 +177,6 @@ macro_rules! section {
         $(#[$doc:meta])*
         $vis:vis $name:ident $($about:literal)? $(with $own:ident)?
         $(never [$($never:literal: $why:expr, $instead:expr;)*])?
-        $(later [$($later:ident: $will:literal;)*])?
         { $($key:ident: $kind:ident $(($says:expr))? <$form:ty> $meaning:expr;)* }
     ) => {
         $(#[$doc])*
@@ -202,7 +201,6 @@ macro_rules! section {
             const ABOUT: &'static str = concat!($($about)?);
             const ROWS: &'static [$crate::key::KeyRow] = &[
                 $($crate::section::section!(@row $kind $key ($($says)?) $form, $meaning),)*
-                $($($crate::key::KeyRow::later(stringify!($later), $will),)*)?
             ];
             const NEVER: &'static [$crate::key::NeverKey] = &[
                 $($($crate::key::NeverKey { name: $never, why: $why, fix: $instead },)*)?

@@ -183,7 +183,7 @@ fn report_lost(
     let known: Vec<&str> = if names {
         entries.iter().map(|entry| entry.key.as_str()).collect()
     } else {
-        keys::under(&step.table).filter(|(_, key)| key.built).map(|(name, _)| name).collect()
+        keys::under(&step.table).map(|(name, _)| name).collect()
     };
     let after = step.rest.get(key.len()..).unwrap_or_default();
     let fix = match find_nearest(key, known.iter().copied()) {

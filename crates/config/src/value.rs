@@ -85,14 +85,8 @@ impl<'n> Fields<'n> {
 
 /// The keys that a map may have.
 pub(super) struct KnownKeys {
-    rows: Vec<KnownKey>,
+    rows: Vec<&'static str>,
     never: Vec<NeverKey>,
-}
-
-struct KnownKey {
-    name: &'static str,
-    meaning: &'static str,
-    is_built: bool,
 }
 
 impl KnownKeys {
@@ -108,18 +102,13 @@ impl KnownKeys {
             if row.name.is_empty() {
                 self.add(row.below);
             } else {
-                let (name, meaning, is_built) = (row.name, row.meaning, row.is_built());
-                self.rows.push(KnownKey { name, meaning, is_built });
+                self.rows.push(row.name);
             }
         }
     }
 
     fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.rows.iter().map(|row| row.name)
-    }
-
-    fn built_names(&self) -> Vec<&'static str> {
-        self.rows.iter().filter(|row| row.is_built).map(|row| row.name).collect()
+        self.rows.iter().copied()
     }
 }
 
@@ -136,7 +125,7 @@ pub(super) fn read_fields<'n>(
     path: &str,
 ) -> Option<Fields<'n>> {
     if let Value::Text { .. } | Value::List(_) = &node.value {
-        let names = known.built_names();
+        let names = known.names().collect::<Vec<_>>();
         let fix = no_blank(node, &names).unwrap_or_else(|| format!("keys below it: {}", names.join(", ")));
         wrong_kind(diagnostics, node, path, "a map", &fix);
         return None;
@@ -144,12 +133,8 @@ pub(super) fn read_fields<'n>(
     let entries = map(diagnostics, node, at, path)?;
     let (mut usable, mut misspelled) = (Vec::new(), Vec::new());
     for (number, entry) in entries.iter().enumerate() {
-        match known.rows.iter().find(|row| row.name == entry.key) {
-            Some(row) if row.is_built => usable.push(entry),
-            Some(row) => {
-                let message = format!("`{}` is not built yet: {}", join_path(path, &entry.key), row.meaning);
-                diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, "leave it out");
-            }
+        match known.rows.iter().find(|name| **name == entry.key) {
+            Some(_) => usable.push(entry),
             None if is_cut_off(diagnostics, node, number, known, path) => {}
             None => misspelled.extend(report_unknown(diagnostics, entry, entries, known, path)),
         }
@@ -200,13 +185,12 @@ fn report_unknown(
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let message = format!("`{}` is not a key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
-    let all = known.built_names();
+    let all: Vec<&str> = known.names().collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
     let meant = find_nearest(&entry.key, known.names());
     let fix = match meant {
-        Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
-        Some(name) if all.contains(&name) => name.to_owned(),
-        Some(later) => format!("leave it out: `{later}` is not built yet"),
+        Some(name) if is_set(name) => format!("leave it out: `{name}` is already set"),
+        Some(name) => name.to_owned(),
         None => {
             let free: Vec<&str> = all.iter().copied().filter(|name| !is_set(name)).collect();
             if free.is_empty() { "leave it out".to_owned() } else { format!("one of {}", free.join(", ")) }

@@ -167,7 +167,7 @@ impl From<&refusal::Refusal> for ApiRefusal {
             column: refusal.at.map(|(_, column)| column),
             expected: refusal.expected.clone(),
             received: refusal.received.clone(),
-            schema: refusal.schema.clone(),
+            schema: refusal.schema.as_deref().map(str::to_owned),
             fix: refusal.fix.clone(),
             retry_allowed: refusal.code.retry_allowed(),
             hash: refusal.hash.map(|hash| hash.to_string()),

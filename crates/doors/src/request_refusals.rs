@@ -1,6 +1,7 @@
 //! The answers of the HTTP door that refuse a request: what is wrong with it, and the status that says so.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -53,7 +54,7 @@ pub(super) fn find_status(code: Code) -> StatusCode {
         }
         Code::UnknownApproval => StatusCode::NOT_FOUND,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
+        Code::IngressRate | Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::DamagedThread => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
@@ -66,7 +67,8 @@ pub(super) fn refuse_message(refusal: &Refusal) -> Response {
     let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.
-        return ([(header::RETRY_AFTER, "1")], response).into_response();
+        let wait = refusal.wait_s.map_or(1, NonZeroU32::get).to_string();
+        return ([(header::RETRY_AFTER, wait)], response).into_response();
     }
     response
 }

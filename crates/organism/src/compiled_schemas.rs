@@ -153,7 +153,7 @@ fn explain_refusal(model: Option<&SchemaModel>, payload: &Payload, theirs: &str)
     refusal.at = Some((place.line, place.column));
     refusal.expected = Some(finding.expected);
     refusal.received = Some(finding.received);
-    refusal.schema = Some(finding.schema);
+    refusal.schema = Some(finding.schema.into());
     refusal.fix = Some(finding.fix);
     refusal
 }

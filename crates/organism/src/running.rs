@@ -256,7 +256,7 @@ impl Organism {
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
+        let engine = Engine::new(state, ports, last).of_organism(program.await.unwrap_or_default());
         let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];

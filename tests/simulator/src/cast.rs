@@ -71,6 +71,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         sees: ViewScope::Call,
         share_percent: 50,
         in_flight: 2,
+        rate: None,
         timeout_ms: 30_000,
         idle_ms: None,
         retry: DeliveryRetry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
@@ -266,6 +267,6 @@ pub(crate) fn operates(client: &Name) -> bool {
 
 /// Alice acts on others' threads, bob on his own; the operator needs no permission.
 fn clients() -> BTreeMap<Name, Client> {
-    let client = |client, roles| (name(client), Client { may: None, roles, over_nats: false });
+    let client = |client, roles| (name(client), Client { may: None, roles, over_nats: false, rate: None });
     BTreeMap::from([client("alice", vec![Role::Operate]), client("bob", Vec::new())])
 }

@@ -11,11 +11,10 @@ use systole_show::columns::wrapped;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 25] = [
+const SHOWN: [(Code, &str); 24] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
-    (Code::ConfigNotBuilt, "config/not-built"),
     (Code::ConfigMissing, "config/missing-keys"),
     (Code::ConfigKind, "config/list-for-map"),
     (Code::ConfigValue, "config/durations"),

@@ -24,7 +24,7 @@ pub(super) fn show(book: &mut ExampleBook) {
     let folder = cast(&parts);
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text + "clients: {alice: {token_env: ALICE_TOKEN}}\n").unwrap();
+    std::fs::write(&file, text + "clients: {alice: {token_env: ALICE_TOKEN, rate: 1/h}}\n").unwrap();
     let organism = Running::organism_with(folder.path(), &[("ALICE_TOKEN", ALICE)]);
     approvals(folder.path(), book);
     door(folder.path(), book);
@@ -88,7 +88,13 @@ fn door(folder: &Path, book: &mut ExampleBook) {
         "GET /v1/events, the whole log, as a client without a role",
         &told(&foreign, 403),
     );
-    for _ in 0..20 {
+    let fits = say("boss", "x");
+    assert_eq!(asks(ALICE, "POST", "/v1/messages", &fits).status, 202);
+    let more = told(&asks(ALICE, "POST", "/v1/messages", &fits), 429);
+    // On a slow machine it is less.
+    let (lead, _) = more.rsplit_once(" in ").unwrap();
+    book.write(Code::IngressRate, "a second message, with `rate: 1/h`", &format!("{lead} in 1 h 0 m\n"));
+    for _ in 0..19 {
         assert_eq!(asks(ALICE, "POST", "/v1/messages", "<say").status, 422);
     }
     let many =

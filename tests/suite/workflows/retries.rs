@@ -76,6 +76,26 @@ fn asked_of_others(house: &WorkflowHouse) -> BTreeSet<String> {
     others.map(without_code).collect()
 }
 
+/// A run that no one disturbs.
+fn run_undisturbed(items: u64, prompts: usize) -> WorkflowHouse {
+    let undisturbed = house(items, "");
+    assert_eq!(send(&undisturbed, "k").code, Some(6));
+    choose(&undisturbed, "go", "");
+    assert_eq!(send(&undisturbed, "k").code, Some(0));
+    assert_eq!(undisturbed.started().0.len(), prompts);
+    undisturbed
+}
+
+/// Checks what models and persons were asked for everything but the failed item, which are that many prompts.
+fn check_asked(house: &WorkflowHouse, undisturbed: &WorkflowHouse, prompts: usize) {
+    let asked: BTreeSet<String> = house.bodies("<person-asked ").into_iter().collect();
+    assert_eq!(asked.len(), 1, "a person is asked once: {asked:?}");
+    assert_eq!(listed(house), [] as [Value; 0]);
+    let asked = [asked_of_others(undisturbed), asked_of_others(house)];
+    assert_eq!(asked[0].len(), prompts);
+    assert!(asked[0] == asked[1], "{:#?}", asked[0].symmetric_difference(&asked[1]).collect::<Vec<_>>());
+}
+
 fn count(texts: Vec<String>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     texts.into_iter().for_each(|text| *counts.entry(text).or_default() += 1);
@@ -129,11 +149,7 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     // The list, its items and the answer.
     let goals_of_run = usize::try_from(1 + items + 1).unwrap();
     let prompts_of_run = goals_of_run + usize::try_from(items).unwrap() * (TURNS - 1);
-    let undisturbed = house(items, "");
-    assert_eq!(send(&undisturbed, "k").code, Some(6));
-    choose(&undisturbed, "go", "");
-    assert_eq!(send(&undisturbed, "k").code, Some(0));
-    assert_eq!(undisturbed.started().0.len(), prompts_of_run);
+    let undisturbed = run_undisturbed(items, prompts_of_run);
     let expected = count(undisturbed.goals());
     assert_eq!(expected.values().sum::<usize>(), goals_of_run);
 
@@ -182,12 +198,7 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     assert_eq!(goals.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     assert_eq!(goals.values().sum::<usize>(), goals_of_run + starts.len());
     assert_eq!(goals.values().filter(|times| **times == 2).count(), starts.len());
-    let asked: BTreeSet<String> = house.bodies("<person-asked ").into_iter().collect();
-    assert_eq!(asked.len(), 1, "a person is asked once: {asked:?}");
-    assert_eq!(listed(&house), [] as [Value; 0]);
-    let asked = [asked_of_others(&undisturbed), asked_of_others(&house)];
-    assert_eq!(asked[0].len(), prompts_of_run - TURNS);
-    assert!(asked[0] == asked[1], "{:#?}", asked[0].symmetric_difference(&asked[1]).collect::<Vec<_>>());
+    check_asked(&house, &undisturbed, prompts_of_run - TURNS);
     let (prompts, results) = house.started();
     let distinct: BTreeSet<&String> = prompts.iter().collect();
     // The one that failed had all its prompts. What was cancelled beside it may have ended before it had one.

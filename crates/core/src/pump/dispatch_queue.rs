@@ -16,6 +16,7 @@ use super::waiting_turns::WaitingTurns;
 use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
+use crate::types::rate::{Rate, RateGate};
 use crate::types::time::Millis;
 
 /// Work that waits for a listener, and the number of its deliveries that are out.
@@ -24,6 +25,8 @@ struct ListenerQueue {
     waiting: WaitingTurns,
     out: usize,
     slots: usize,
+    /// How many deliveries may go out in a time, and what went out.
+    rate: Option<(Rate, RateGate)>,
     /// What the work in this queue waits for as long as every delivery that has a slot waits too.
     behind: Option<&'static str>,
 }
@@ -78,6 +81,8 @@ pub struct DispatchQueue {
     by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
     ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
+    /// When listeners with work get more by their rate.
+    rated: BTreeSet<(Millis, Name)>,
     /// Work that queues behind deliveries that wait themselves, since it was last asked for.
     held_up: Vec<(ReadyTurn, &'static str)>,
 }
@@ -87,6 +92,11 @@ impl DispatchQueue {
     pub fn set_slots(&mut self, listener: &Name, slots: usize) {
         self.queues.entry(listener.clone()).or_default().slots = slots;
         self.woken.insert(listener.clone());
+    }
+
+    /// Lets no more go to a listener in a time than its rate.
+    pub fn set_rate(&mut self, listener: &Name, rate: Option<Rate>) {
+        self.queues.entry(listener.clone()).or_default().rate = rate.map(|rate| (rate, RateGate::default()));
     }
 
     /// Whether a listener has a queue.
@@ -183,12 +193,23 @@ impl DispatchQueue {
             let (client, work) = entry.remove();
             self.put(&client, work);
         }
+        while self.rated.first().is_some_and(|(at, _)| *at <= now) {
+            self.woken.extend(self.rated.pop_first().map(|(_, listener)| listener));
+        }
         while let Some(listener) = self.woken.first().cloned() {
             if let Some(queue) = self.queues.get_mut(&listener) {
                 while queue.out < queue.slots {
-                    let Some(work) = queue.waiting.next() else { break };
+                    let wait_ms = queue.rate.map_or(0, |(rate, gate)| gate.find_wait_ms(rate, now));
+                    if wait_ms > 0 && !queue.waiting.is_empty() {
+                        self.rated.insert((now.add_ms(wait_ms), listener.clone()));
+                        break;
+                    }
+                    let Some(work) = queue.waiting.take_next() else { break };
                     if let Some(found) = find_due(&work) {
                         queue.out += 1;
+                        if let Some((rate, gate)) = &mut queue.rate {
+                            gate.pass(*rate, now);
+                        }
                         return Some((work, found));
                     }
                 }
@@ -366,7 +387,8 @@ impl DispatchQueue {
     pub fn next_moment(&self) -> Option<Millis> {
         let end = self.ends.first().map(|(end, _)| *end);
         let later = self.later.keys().next().into_iter().chain(self.put_off.keys().next());
-        end.into_iter().chain(later.map(|(at, _)| *at)).min()
+        let rated = self.rated.first().map(|(at, _)| *at);
+        end.into_iter().chain(rated).chain(later.map(|(at, _)| *at)).min()
     }
 
     /// Like `next_moment`, while nothing may go out: only deadlines count.

@@ -45,7 +45,7 @@ impl WaitingTurns {
     }
 
     /// The next work of the client whose turn it is.
-    pub fn next(&mut self) -> Option<ReadyTurn> {
+    pub fn take_next(&mut self) -> Option<ReadyTurn> {
         let client = self.turns.pop_front()?;
         let line = self.lines.get_mut(&client)?;
         let work = line.first.pop_front().or_else(|| line.waiting.pop_front());
@@ -53,6 +53,11 @@ impl WaitingTurns {
             self.turns.push_back(client);
         }
         work
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
     }
 
     /// Removes the work of an attempt.
@@ -89,11 +94,11 @@ mod tests {
 
     /// The numbers in the order in which they go out.
     fn drain(turns: &mut WaitingTurns) -> Vec<u32> {
-        std::iter::from_fn(|| turns.next()).map(|work| work.id.call.top_number()).collect()
+        std::iter::from_fn(|| turns.take_next()).map(|work| work.id.call.top_number()).collect()
     }
 
     #[test]
-    fn clients_take_turns_and_each_keeps_its_order() {
+    fn d12_clients_take_turns_and_each_keeps_its_order() {
         let mut turns = WaitingTurns::default();
         let [ann, ben, cid] = ["ann", "ben", "cid"].map(name);
         (1..=4).for_each(|n| turns.put(&ann, work(n), false));

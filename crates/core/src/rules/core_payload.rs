@@ -461,11 +461,11 @@ fn write_coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> PayloadByt
             .attr_if("line", line.as_deref())
             .attr_if("column", column.as_deref())
             .attr("message", &refusal.message);
-        let parts: [(&'static str, &Option<String>); 4] = [
-            ("expected", &refusal.expected),
-            ("received", &refusal.received),
-            ("schema", &refusal.schema),
-            ("try", &refusal.fix),
+        let parts: [(&'static str, Option<&str>); 4] = [
+            ("expected", refusal.expected.as_deref()),
+            ("received", refusal.received.as_deref()),
+            ("schema", refusal.schema.as_deref()),
+            ("try", refusal.fix.as_deref()),
         ];
         if parts.iter().all(|(_, text)| text.is_none()) {
             return start.empty();

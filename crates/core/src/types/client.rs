@@ -3,6 +3,7 @@
 //! client.
 
 use super::ids::Name;
+use super::rate::Rate;
 
 /// A client's extra rights. Without them it can send messages and manage the threads that it opened
 /// itself.
@@ -39,4 +40,6 @@ pub struct Client {
     pub roles: Vec<Role>,
     /// Whether it may connect over the broker.
     pub over_nats: bool,
+    /// How many messages it may send in a time.
+    pub rate: Option<Rate>,
 }

@@ -140,6 +140,8 @@ codes! {
         try "one of the choices that the refusal lists; a note if there are none";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
+    IngressRate "ingress.rate" true "this client has sent as much as the file allows in a time"
+        try "wait as long as `Retry-After` says, then send it again with the same key; `clients.NAME.rate` is the limit";
     IngressThrottled "ingress.throttled" true "so many messages of this client are refused that some are only counted"
         try "wait as long as `Retry-After` says, and fix what is refused";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key"
@@ -180,8 +182,6 @@ codes! {
         try "plain YAML: blanks to indent, quotes around special signs, no anchors, aliases or tags";
     ConfigUnknownKey "config.unknown-key" false "a key is not known at its place"
         try "the nearest key, which the diagnostic names; docs/reference/organism-file.md has them all";
-    ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet"
-        try "leave it out";
     ConfigMissing "config.missing" false "a required key is missing"
         try "the key, as the diagnostic shows it";
     ConfigKind "config.kind" false "a text, a list or a map is used where another of the three is expected"

@@ -11,6 +11,7 @@ use super::budget::{Budgets, LoopLimits};
 use super::client::{self, Client};
 use super::ids::{Digest, Name};
 use super::limits;
+use super::rate::Rate;
 
 /// A checked organism. It holds everything that a decision may depend on, and its hash identifies it.
 #[derive(Clone, Debug)]
@@ -376,6 +377,8 @@ pub struct Listener {
     pub share_percent: u32,
     /// Most deliveries that it may have at the same time.
     pub in_flight: usize,
+    /// How many deliveries may go to it in a time.
+    pub rate: Option<Rate>,
     /// Timeout of an attempt.
     pub timeout_ms: u64,
     /// Longest silence within an attempt. Progress restarts it.

@@ -19,6 +19,7 @@ pub mod person;
 pub mod ports;
 pub mod primitive;
 pub mod public_origin;
+pub mod rate;
 pub mod record;
 pub mod refusal;
 pub mod subject;

@@ -2,6 +2,7 @@
 //! text alone. The log also keeps the refused bytes, identified by their hash.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use super::codes::Code;
 use super::ids::Digest;
@@ -27,11 +28,13 @@ pub struct Refusal {
     /// The value that came.
     pub received: Option<String>,
     /// The smallest part of the schema with this rule.
-    pub schema: Option<String>,
+    pub schema: Option<Box<str>>,
     /// The fix.
     pub fix: Option<String>,
     /// The hash of the refused bytes, which the log keeps.
     pub hash: Option<Digest>,
+    /// In how many seconds the sender may send the same again.
+    pub wait_s: Option<NonZeroU32>,
 }
 
 impl Refusal {
@@ -50,6 +53,7 @@ impl Refusal {
             schema: None,
             fix: known_fix(code).map(str::to_owned),
             hash: None,
+            wait_s: None,
         }
     }
 

@@ -50,6 +50,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         sees: ViewScope::Call,
         share_percent: 50,
         in_flight: 1,
+        rate: None,
         timeout_ms: 30_000,
         idle_ms: None,
         retry: DeliveryRetry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },

@@ -171,7 +171,7 @@ impl Rig {
             askers: outside.clone(),
             steps: outside.clone(),
         };
-        let engine = Engine::new(state, ports, log.read_last().unwrap());
+        let engine = Engine::new(state, ports, log.read_last().unwrap()).of_organism(None);
         let (writing, answers) = (VecDeque::new(), VecDeque::new());
         let mut rig = Rig {
             engine,

@@ -147,7 +147,7 @@ pub(super) fn read_refusal(record: &Record) -> Option<Refusal> {
     refusal.at = number(line).zip(number(column));
     refusal.expected = payload.text_of("expected");
     refusal.received = payload.text_of("received");
-    refusal.schema = payload.text_of("schema");
+    refusal.schema = payload.text_of("schema").map(Into::into);
     refusal.fix = payload.text_of("try");
     Some(refusal)
 }

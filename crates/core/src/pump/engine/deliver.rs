@@ -105,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// The client for whom a thread works: whoever opened its root.
+    /// The client for whom a thread works: the sender that opened its root.
     pub(super) fn find_client(&self, thread: &ThreadId) -> Name {
         let root = self.state.find_thread(&thread.root_of());
         let opener = root.and_then(|root| root.opener.as_ref());

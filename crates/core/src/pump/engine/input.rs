@@ -1,5 +1,7 @@
 //! What comes in, and what happens to each input: it is decided on, or parked until a thread is in memory.
 
+use std::num::NonZeroU32;
+
 use systole_wire::ask::PumpQuestion;
 
 use super::{Engine, LogAnswer, LogLookup, WriteReport};
@@ -197,6 +199,8 @@ impl Engine {
             return self.turn_away(asked.ticket);
         }
         if let Some(bound) = looked {
+            // A message that is known gets its receipt again.
+            let asked = if bound.is_none() { self.keep_to_rate(asked) } else { asked };
             return self.take_event(EventKind::Asked { asked, bound });
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
@@ -222,6 +226,31 @@ impl Engine {
             }
         };
         self.park_input(lookup, PumpInput::Asked(asked));
+    }
+
+    /// A message of a client, or its refusal if the client sends more than its rate.
+    fn keep_to_rate(&mut self, mut asked: DoorMessage) -> DoorMessage {
+        let now = self.ticks();
+        let rate = self.state.book.current().and_then(|page| page.clients.get(&asked.client)?.rate);
+        let (Some(rate), Some(gates), Ok(_)) = (rate, &mut self.client_gates, &asked.payload) else {
+            return asked;
+        };
+        let gate = gates.entry(asked.client.clone()).or_default();
+        match gate.find_wait_ms(rate, now) {
+            0 => gate.pass(rate, now),
+            wait_ms => {
+                let wait_s = u32::try_from(wait_ms.div_ceil(limits::SECOND_MS)).unwrap_or(u32::MAX);
+                let words = format!("{} may send {rate}, and has sent as much", asked.client.as_str());
+                let wait = spell_duration(u64::from(wait_s) * limits::SECOND_MS);
+                let refusal = Refusal {
+                    wait_s: NonZeroU32::new(wait_s),
+                    ..Refusal::new(Code::IngressRate, words)
+                        .fixed_by(format!("the same with the same key in {wait}"))
+                };
+                asked.payload = Err(Refused { refusal, kept: None });
+            }
+        }
+        asked
     }
 
     fn take_judged(&mut self, mut judged: JudgedDocument) {

@@ -32,12 +32,13 @@ use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{TimerWheel, WaitingTimers};
-use crate::types::fast_maps::FastSet;
-use crate::types::ids::{CallPath, Digest, ThreadId};
+use crate::types::fast_maps::{FastMap, FastSet};
+use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LogStop, LostRange, Position, PumpStep, Seeds, StepObserver,
     StoredDocument, TokenMaker, WaitingSenders,
 };
+use crate::types::rate::RateGate;
 use crate::types::record::{AttemptEffect, Record, RecordCode};
 use crate::types::time::Millis;
 
@@ -124,6 +125,8 @@ pub struct Engine {
     given_up: Option<LostRange>,
     /// SHA-256 of the program's own file, if it is known.
     program: Option<Digest>,
+    /// What clients sent at their rates. `None` if no rate counts, as in a replay.
+    client_gates: Option<FastMap<Name, RateGate>>,
 }
 
 impl Engine {
@@ -170,6 +173,7 @@ impl Engine {
             broken: None,
             given_up: None,
             program: None,
+            client_gates: None,
         };
         engine.dirty.extend(engine.state.threads.keys().cloned());
         engine
@@ -201,9 +205,10 @@ impl Engine {
         Engine { given_up, was_drained, is_out_elsewhere, unannounced: was_drained, ..self }
     }
 
-    /// The same engine, which records the hash of the program's own file at its start.
-    pub fn of_program(self, program: Option<Digest>) -> Engine {
-        Engine { program, ..self }
+    /// The engine of an organism that works: it records the hash of the program's own file at its start, and keeps to the
+    /// rates of clients and listeners. In a replay what is repeated was let through before.
+    pub fn of_organism(self, program: Option<Digest>) -> Engine {
+        Engine { program, client_gates: Some(FastMap::default()), ..self }
     }
 
     /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
@@ -212,6 +217,8 @@ impl Engine {
         let mut listeners = Vec::new();
         for listener in current.iter().flat_map(|c| c.listeners.values()) {
             self.dispatch_queue.set_slots(&listener.name, listener.in_flight);
+            self.dispatch_queue
+                .set_rate(&listener.name, listener.rate.filter(|_| self.client_gates.is_some()));
             listeners.push(listener.name.clone());
         }
         self.seat_elsewhere();

@@ -1,6 +1,7 @@
 //! Deliveries that are out: deadlines, call-backs, slots, and the content of a turn.
 
 use systole_core::types::codes::Code;
+use systole_core::types::rate::Rate;
 use systole_wire::{DocumentLimits, Payload};
 
 use super::*;
@@ -207,6 +208,39 @@ fn what_an_attempt_says_again_because_the_one_before_it_died_is_shown_once() {
     rig.says("1 t2 a1", notice("first"));
     rig.settle();
     assert_eq!(rig.lines().into_iter().filter(|line| line.contains("message/inbox")).count(), 6);
+}
+
+#[test]
+fn d12_no_more_deliveries_go_to_a_listener_than_its_rate_and_no_call_is_refused_for_it() {
+    let mut page = composition();
+    let tool = page.listeners.get_mut("tool").unwrap();
+    (tool.rate, tool.in_flight, tool.timeout_ms) = (Rate::parse("2/m"), 8, 3_600_000);
+    page.listeners.get_mut("quiet").unwrap().timeout_ms = 3_600_000;
+    let mut rig = Rig::with(page);
+    rig.seen();
+    for ticket in 1..=5 {
+        rig.asks(ticket, &format!("k{ticket}"), "tool", None);
+    }
+    rig.asks(6, "other", "quiet", None);
+    rig.settle();
+    let mut seen = rig.seen();
+    seen.retain(|line| !line.contains("receipt"));
+    assert_eq!(
+        seen,
+        ["quiet 1 t1 a1", "tool 1 t1 a1", "tool 1 t1 a1"],
+        "the others wait, and hold no one up"
+    );
+    for _ in 0..3 {
+        rig.passes(29_999);
+        rig.settle();
+        assert_eq!(rig.seen(), [""; 0]);
+        rig.passes(1);
+        rig.settle();
+        assert_eq!(rig.seen(), ["tool 1 t1 a1"], "one more each half of a minute");
+    }
+    rig.passes(600_000);
+    rig.settle();
+    assert!(rig.lines().iter().all(|line| !line.contains("outcome") && !line.contains("refusal")));
 }
 
 #[test]

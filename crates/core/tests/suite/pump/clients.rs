@@ -8,8 +8,9 @@ use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
 /// alice opens threads; bob operates others' threads; carol decides.
 fn stage() -> DecideStage {
-    let client =
-        |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
+    let client = |who, roles: &[Role]| {
+        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, rate: None })
+    };
     let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
     let mut stage = DecideStage::new();

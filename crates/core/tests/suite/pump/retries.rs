@@ -379,8 +379,9 @@ fn d10_effects_that_the_log_has_below_the_call_are_named() {
 #[test]
 fn d10_of_others_only_who_operates_tries_a_thread_again_and_only_they_allow_effects() {
     let mut stage = begin_failed();
-    let client =
-        |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
+    let client = |who, roles: &[Role]| {
+        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, rate: None })
+    };
     let clients = [client("alice", &[]), client("bob", &[Role::Operate])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
     stage.state.book = CompositionBook::open_at(Arc::new(page));

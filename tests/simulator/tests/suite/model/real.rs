@@ -78,6 +78,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         sees: ViewScope::Call,
         share_percent: u32::try_from(SHARE_PERCENT).unwrap(),
         in_flight: 1,
+        rate: None,
         timeout_ms: 30_000,
         idle_ms: None,
         retry: DeliveryRetry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
