@@ -36,7 +36,7 @@ fn c5_a_fork_shares_its_prefix_and_goes_on_under_another_file() {
     let text = std::fs::read_to_string(at.join("organism.yaml")).unwrap();
     let edited = text.replace("in one sentence.", "in two sentences.").replace("hello.db", "fork.db");
     std::fs::write(at.join("organism.yaml"), edited).unwrap();
-    let mut running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
+    let mut running = Running::organism_set(at, &["--show", "--set", "console.listen=127.0.0.1:0"], &[]);
     running.shows("There are 3 letters");
     stop(running);
     let ran =
