@@ -61,7 +61,9 @@ fn b21_a_program_that_cannot_be_started_is_waited_for() {
     fs::rename(&away, &here).unwrap();
     until(at, "message/final", 1);
     running.interrupt();
-    assert_eq!(attempts(at), ["attempt/waits", "attempt/goes-on"]);
+    // On a slow machine it may be tried in vain before the program is back.
+    let tried = attempts(at);
+    assert!(tried.chunks(2).all(|pair| pair == ["attempt/waits", "attempt/goes-on"]), "{tried:?}");
 }
 
 /// A file whose `slow` takes what it is sent and never answers, and a file without it.
