@@ -50,7 +50,7 @@ impl RecordFollower {
             .map(|records| records.iter().map(|placed| read_record(placed)).collect()))
     }
 
-    /// The same as the log has them.
+    /// The same records, as the log has them.
     pub async fn next_shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {

@@ -16,11 +16,11 @@ pub const REPLY_ITEMS: usize = 64;
 pub const LARGE_BODY: usize = 64 << 10;
 /// The largest count of a rate. Above that the time between two would be less than a microsecond.
 pub const RATE_COUNT: u32 = 100_000;
-/// Microseconds of a second, in which the time between two of a rate is counted.
+/// Microseconds in a second. Rates count in them.
 pub(crate) const SECOND_US: u64 = 1_000_000;
-/// Microseconds of a millisecond.
+/// Microseconds in a millisecond.
 pub(crate) const MS_US: u64 = 1_000;
-/// Milliseconds of a second, in which a client is told how long to wait.
+/// Milliseconds in a second. A client is told in seconds how long to wait.
 pub(crate) const SECOND_MS: u64 = 1_000;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
