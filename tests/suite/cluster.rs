@@ -278,8 +278,7 @@ fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node()
     let (first, second) = (machine(&cluster, &cluster.urls()), machine(&cluster, &cluster.urls()));
     let one = Running::organism_in_time(first.path(), &[]);
     is_heard(first.path());
-    let mut two = Running::start(second.path(), &["run"]);
-    two.says("stands by: ");
+    let mut two = Running::run_in_time(second.path(), "stands by: ", &[]);
     let leader = cluster.leader(0, "SYSTOLE_shop_LOG");
     cluster.node(leader).kill();
     one.signal(Signal::KILL);

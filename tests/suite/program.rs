@@ -158,12 +158,18 @@ impl Running {
         running
     }
 
-    /// The same over a cluster, which may choose its leader for longer than a start waits: it is started again.
+    /// The same over a cluster.
     pub(crate) fn organism_in_time(folder: &Path, variables: &[(&str, &str)]) -> Running {
+        Running::run_in_time(folder, "its log is", variables)
+    }
+
+    /// `run` over a cluster, which may choose its leader for longer than a start waits: it is started again until it
+    /// has said this.
+    pub(crate) fn run_in_time(folder: &Path, wanted: &str, variables: &[(&str, &str)]) -> Running {
         let end = Instant::now() + PATIENCE;
         loop {
             let mut running = Running::start_with(folder, &["run"], variables);
-            if running.will_say("its log is") {
+            if running.will_say(wanted) {
                 return running;
             }
             let ran = running.end();
