@@ -89,7 +89,9 @@ fn g3_a_tool_needs_a_person_unless_the_file_says_that_it_is_safe() {
     let organism = Running::organism(house.path());
     says(&house.systole(&["approve", "a1"]), 0, &["a1"]);
     // The server creates the file before it writes into it.
-    house.until(|| std::fs::read_to_string(house.path().join("work/new.txt")).is_ok_and(|text| text == "by hand"));
+    house.until(|| {
+        std::fs::read_to_string(house.path().join("work/new.txt")).is_ok_and(|text| text == "by hand")
+    });
     drop(organism);
 }
 
