@@ -128,8 +128,8 @@ fn what_became_due_in_one_millisecond_is_taken_in_the_order_of_the_log() {
     let posts = DueCalls::at(&look(&log), Millis(0));
     let post = |n: usize| posts.of(&threads[n], &CallPath::new_top(1)).unwrap().clone();
     assert_eq!(post(0), DueCallState::Out { since: Millis(0) });
-    assert_eq!(post(1), DueCallState::Queued { place: 1, slots: 1 });
-    assert_eq!(post(2), DueCallState::Queued { place: 2, slots: 1 });
+    assert_eq!(post(1), DueCallState::Queued { place: 1, slots: 1, full: None });
+    assert_eq!(post(2), DueCallState::Queued { place: 2, slots: 1, full: None });
 }
 
 #[test]

@@ -222,8 +222,8 @@ async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
     let third = ask(&organism, "k3", &payload("search", "three"), None).await.unwrap();
     let cause = |thread: &ThreadId| standing(&organism, thread).leaves()[0].cause.clone();
     assert!(matches!(cause(&first.thread), CallWait::Out { .. }));
-    assert!(matches!(cause(&second.thread), CallWait::Queued { place: 1, slots: 1 }));
-    assert!(matches!(cause(&third.thread), CallWait::Queued { place: 2, slots: 1 }));
+    assert!(matches!(cause(&second.thread), CallWait::Queued { place: 1, slots: 1, .. }));
+    assert!(matches!(cause(&third.thread), CallWait::Queued { place: 2, slots: 1, .. }));
     let (report, line) = words(&standing(&organism, &third.thread), None);
     assert!(report.contains("waits for a slot, number 2 behind 1 out"), "{report}");
     assert!(report.contains("in_flight of search"), "{report}");
@@ -240,7 +240,7 @@ async fn c7_as_many_are_out_as_the_listener_has_slots() {
         let receipt = ask(&organism, key, &payload("search", key), None).await.unwrap();
         causes.push(standing(&organism, &receipt.thread).leaves()[0].cause.clone());
     }
-    assert_eq!(causes.pop(), Some(CallWait::Queued { place: 1, slots: 2 }));
+    assert_eq!(causes.pop(), Some(CallWait::Queued { place: 1, slots: 2, full: None }));
     assert!(causes.iter().all(|cause| matches!(cause, CallWait::Out { .. })), "{causes:?}");
     stop(organism).await;
 }
@@ -497,7 +497,7 @@ fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
     let now = Millis(1_000_000_000);
     let mut asks = waiting("sess-1f0c9a2b77d1", now.0 - 252_000, person(now.0 + 3_312_000));
     asks.listener = Name::parse("workspace").unwrap();
-    let queue = CallWait::Queued { place: 2, slots: 1 };
+    let queue = CallWait::Queued { place: 2, slots: 1, full: None };
     let standings = [
         of_one(waiting("sess-77b000000000.research", now.0 - 7_000, queue)),
         of_one(asks),

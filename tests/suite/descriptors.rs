@@ -2,11 +2,12 @@
 //! descriptors costs no attempt, and programs have the limit that the organism was started with. Every process here
 //! is real and has a low `ulimit -n`.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use systole_organism::runfile::RunFile;
 
 use crate::organism::folder;
@@ -128,12 +129,16 @@ fn d5_a_start_without_free_descriptors_is_retried_and_does_not_count_as_an_attem
         let thread = sends(&run, listener);
         assert_eq!(answered(&mut events, &thread), "120");
     }
-    // Clients with a token take all but one. The end of `stay` gives four back, too few for a start.
-    let open = || std::fs::read_dir(format!("/proc/{}/fd", running.pid())).unwrap().count();
-    let mut known = Vec::new();
-    while open() < 119 {
-        known.push(knows(&run));
-    }
+    // All but one are taken. The end of `stay` gives four back, too few for a start.
+    let open = std::fs::read_dir(format!("/proc/{}/fd", running.pid())).unwrap();
+    let open: BTreeSet<u64> =
+        open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+    let few = (0..).filter(|number| !open.contains(number)).nth(1).unwrap();
+    let allow = |files: u64| {
+        let limit = Rlimit { current: Some(files), maximum: Some(120) };
+        prlimit(Pid::from_raw(running.pid().try_into().unwrap()), Resource::Nofile, limit).unwrap();
+    };
+    allow(few);
     let pid = std::fs::read_to_string(folder.path().join("stay.pid")).unwrap();
     kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     let left = |events: &mut Events, listener: &str| {
@@ -154,7 +159,7 @@ fn d5_a_start_without_free_descriptors_is_retried_and_does_not_count_as_an_attem
         assert!(words.contains(&format!("listener: cannot start {program}")), "{why:?}");
         assert!(words.contains("it is tried again as soon as there is room"), "{why:?}");
     }
-    drop(known);
+    allow(120);
     // Whichever starts first.
     let mut waiting = vec![stays.as_str(), &once];
     while !waiting.is_empty() {

@@ -28,6 +28,7 @@ mod clients;
 mod clients_over_nats;
 mod cluster;
 mod config;
+mod connections;
 mod console;
 mod console_public;
 mod console_sessions;

@@ -7,14 +7,14 @@ use rustix::process::Signal;
 use systole_core::types::record::{RecordCode, RecordKind};
 
 use crate::log_records::read_all;
-use crate::organism::{ECHO_XSD, folder, say};
-use crate::program::{Answer, Running, ask_as, run_file, systole_with};
+use crate::organism::{ECHO_XSD, PATIENT_PY, folder, say};
+use crate::program::{Answer, Running, ask_as, run_file, systole, systole_with};
 
-const ANN: &str = "ann-token-0123456789";
-const BEN: &str = "ben-token-0123456789";
-const TOKENS: [(&str, &str); 2] = [("ANN_TOKEN", ANN), ("BEN_TOKEN", BEN)];
+pub(crate) const ANN: &str = "ann-token-0123456789";
+pub(crate) const BEN: &str = "ben-token-0123456789";
+pub(crate) const TOKENS: [(&str, &str); 2] = [("ANN_TOKEN", ANN), ("BEN_TOKEN", BEN)];
 
-const FILE: &str = "organism: {name: hello}
+pub(crate) const FILE: &str = "organism: {name: hello}
 listeners:
   echo: {run: [python3, echo.py], schema: echo.xsd, accepts: [say], returns: [said], entry: true}
 log: {path: ./hello.db}
@@ -23,20 +23,6 @@ clients:
   ann: {token_env: ANN_TOKEN}
   ben: {token_env: BEN_TOKEN}
 ";
-
-/// Answers with the text it gets. Before it answers the text `wait`, it waits for the file `go`.
-const ECHO: &str = r#"import os, sys, time, xml.etree.ElementTree as ET
-E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
-for line in sys.stdin:
-    message = ET.fromstring(line)
-    stamp = message.find(f"{E}meta/{S}stamp")
-    text = message[1].findtext(N + "text")
-    while text == "wait" and not os.path.exists("go"):
-        time.sleep(0.05)
-    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
-    ET.SubElement(ET.SubElement(reply, N + "said"), N + "text").text = text
-    print(ET.tostring(reply, encoding="unicode"), flush=True)
-"#;
 
 /// How much one client sends.
 const FLOOD: usize = 60;
@@ -68,7 +54,7 @@ fn post(folder: &Path, token: &str, key: &str) -> Answer {
 #[test]
 fn d12_a_client_that_sends_more_than_its_rate_is_told_when_to_come_again_and_no_other_is() {
     let file = FILE.replace("ANN_TOKEN}", "ANN_TOKEN, rate: 3/h}");
-    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO)]);
+    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)]);
     let at = folder.path();
     let mut organism = Running::organism_with(at, &TOKENS);
     for number in 0..3 {
@@ -94,7 +80,7 @@ fn d12_a_client_that_sends_more_than_its_rate_is_told_when_to_come_again_and_no_
 #[test]
 fn d12_a_listener_gets_no_more_than_its_rate_and_the_rest_waits_for_it() {
     let file = FILE.replace("entry: true}", "entry: true, rate: 2/h}");
-    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO)]);
+    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)]);
     let at = folder.path();
     let mut organism = Running::organism_with(at, &TOKENS);
     (0..5).for_each(|number| assert_eq!(post(at, BEN, &format!("k{number}")).status, 202));
@@ -109,8 +95,52 @@ fn d12_a_listener_gets_no_more_than_its_rate_and_the_rest_waits_for_it() {
 }
 
 #[test]
+fn d12_a_client_that_fills_the_queue_of_a_listener_is_told_and_no_other_is() {
+    let file = FILE.replace("clients:", "limits: {queue: 8}\nclients:");
+    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)]);
+    let at = folder.path();
+    let mut organism = Running::organism_with(at, &TOKENS);
+    send(at, ANN, "wait");
+    let why = |thread: &serde_json::Value| {
+        let told = systole(at, &["why", thread.as_str().unwrap()]).stdout;
+        told.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let doctor = || systole(at, &["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sends = |key: &str| {
+        let sent = post(at, ANN, key);
+        assert_eq!(sent.status, 202, "{sent:?}");
+        sent.json["thread"].clone()
+    };
+    let threads: Vec<_> = (1..=5).map(|number| sends(&format!("k{number}"))).collect();
+    let is_warned = |told: &str| told.contains(" calls of ann wait there; with 8 (limits.queue)");
+    assert!(!is_warned(&why(&threads[0])) && !is_warned(&doctor()));
+    (6..=8).for_each(|number| drop(sends(&format!("k{number}"))));
+    let refused = post(at, ANN, "k9");
+    assert_eq!((refused.status, &refused.json["code"]), (429, &"ingress.queue".into()), "{refused:?}");
+    assert_eq!(refused.header("retry-after"), Some("10"), "{refused:?}");
+    let words = "as many calls of ann wait for echo as limits.queue allows: 8";
+    assert_eq!(refused.json["message"], words);
+    sends("k3");
+    let beside = post(at, BEN, "k9");
+    assert_eq!(beside.status, 202, "{beside:?}");
+    let told = why(&beside.json["thread"]);
+    assert!(told.contains("number 1 behind 1 out") && !is_warned(&told), "{told}");
+    let told = why(&threads[0]);
+    assert!(told.contains("number 2 behind 1 out"), "{told}");
+    assert!(told.contains("at once; 8 calls of ann wait there; with 8 (limits.queue)"), "{told}");
+    assert!(doctor().contains("echo: 8 calls of ann wait there; with 8 (limits.queue)"), "{}", doctor());
+    std::fs::write(at.join("go"), "").unwrap();
+    (0..10).for_each(|_| drop(organism.shows("echo -> ")));
+    send(at, ANN, "k9");
+    organism.shows("echo -> ");
+    organism.interrupt();
+    let replayed = systole_with(at, &["replay"], &TOKENS);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+}
+
+#[test]
 fn d12_who_sends_little_is_served_beside_who_floods_a_listener_also_after_a_kill() {
-    let folder = folder(&[("organism.yaml", FILE), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO)]);
+    let folder = folder(&[("organism.yaml", FILE), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)]);
     let at = folder.path();
     let organism = Running::organism_with(at, &TOKENS);
     send(at, ANN, "wait");

@@ -136,6 +136,21 @@ pub(crate) fn told(organism: &Organism) -> String {
     records.into_iter().map(line).collect()
 }
 
+/// Answers with the text it gets. Before it answers the text `wait`, it waits for the file `go`.
+pub(crate) const PATIENT_PY: &str = r#"import os, sys, time, xml.etree.ElementTree as ET
+E, S, L = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}"
+for line in sys.stdin:
+    message = ET.fromstring(line)
+    stamp = message.find(f"{E}meta/{S}stamp")
+    space = message[1].tag.split("}")[0] + "}"
+    text = message[1].findtext(space + "text")
+    while text == "wait" and not os.path.exists("go"):
+        time.sleep(0.05)
+    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
+    ET.SubElement(ET.SubElement(reply, space + "said"), space + "text").text = text
+    print(ET.tostring(reply, encoding="unicode"), flush=True)
+"#;
+
 pub(crate) const ECHO_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
   <xs:element name="say"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
   <xs:element name="said"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>

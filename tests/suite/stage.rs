@@ -15,7 +15,7 @@ use systole_core::types::composition::{
 };
 use systole_core::types::delivery::{DeliveredTurn, RecordedTurn, ShownRecords};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
-use systole_core::types::limits::STUCK_MS;
+use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
 use systole_core::types::time::Millis;
 use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, read_delivered, write_envelope};
@@ -147,6 +147,7 @@ impl Cast {
             message_bytes: 1 << 20,
             outage_ms: 0,
             stuck_ms: STUCK_MS,
+            queue_calls: QUEUE_CALLS,
             budgets: None,
             loops: None,
             broadcasts: Vec::new(),

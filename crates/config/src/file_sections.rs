@@ -14,7 +14,9 @@ use super::bus::{BusBroker, BusDeclaration};
 use super::clients::ClientMap;
 use super::diagnostics::Diagnostics;
 use super::followers::FollowerMap;
-use super::forms::{AnyText, NameSet, PartyName, SizeWithin, TimeWithin, WordOf, read_parsed, word_choice};
+use super::forms::{
+    AnyText, CountWithin, NameSet, PartyName, SizeWithin, TimeWithin, WordOf, read_parsed, word_choice,
+};
 use super::key::KeyForm;
 use super::listeners::ListenerMap;
 use super::log_kept::{self, DEFAULT_LOG, LogKeys};
@@ -70,6 +72,7 @@ section! { pub(super) LimitKeys {
     message: default(limits::MESSAGE_BYTES as u64) <SizeWithin<{ 1 << 10 }, { limits::MESSAGE_BYTES as u64 }>> "the largest message from any sender, {bounds}";
     outage: optional("3d") <TimeWithin<0, { limits::WAIT_MOST_MS }>> "how long a call waits for a broker, worker, program or model that is away, {bounds}; with 0s it fails at once, or over NATS at its `timeout`";
     stuck: default(limits::STUCK_MS) <TimeWithin<1_000, { limits::WAIT_MOST_MS }>> "how long work waits, for other than a person or a timer, before `<stuck>` is on record and followers are told, {bounds}";
+    queue: default(limits::QUEUE_CALLS) <CountWithin<1, { limits::QUEUE_CALLS_MOST }>> "how many calls of one client may wait for one listener before its messages for it get 429, {bounds}";
 } }
 
 section! { pub(super) ConsoleKeys {

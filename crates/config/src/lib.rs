@@ -346,8 +346,7 @@ fn check(
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
-    let is_finite = workflows::no_circle(&mut diagnostics, &declared);
-    let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
+    let bounds = workflows::check_circles(&mut diagnostics, &declared, &following.workflows);
     // A stored configuration was accepted before and must stay readable.
     if !is_stored && diagnostics.is_clean() {
         prompt_checks::check(&mut diagnostics, &declared, &thinking.agents);
@@ -370,6 +369,7 @@ fn check(
         message_bytes: usize::try_from(declared.keys.limits.message.value).unwrap_or(limits::MESSAGE_BYTES),
         outage_ms: declared.keys.limits.outage.as_ref().map_or(0, |outage| outage.value),
         stuck_ms: declared.keys.limits.stuck.value,
+        queue_calls: declared.keys.limits.queue.value,
         budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
         loops: era.has_budgets.then(|| declared.keys.loops.limits()),
         broadcasts: composed.broadcasts,

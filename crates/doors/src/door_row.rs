@@ -14,7 +14,7 @@ use axum::routing::{MethodRouter, get, post};
 use super::http_state::{Caller, HttpState};
 use super::percent::is_text;
 use super::request_refusals::{read_bearer, refuse_address, without_token};
-use super::strangers::Visitor;
+use super::visitors::Visitor;
 
 /// A route: its method, its path, and what serves it.
 pub(super) struct DoorRoute {
@@ -73,8 +73,10 @@ impl DoorRow {
 pub(super) async fn enter_with_token(visit: DoorVisit) -> Response {
     let DoorVisit { state, visitor, mut request, next } = visit;
     if let Some(client) = read_bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
+        if let Err(crowded) = visitor.let_in(client) {
+            return crowded;
+        }
         request.extensions_mut().insert(Caller(client.clone()));
-        visitor.is_known();
         if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
             return refuse_address("what follows `?` in the address is not UTF-8");
         }

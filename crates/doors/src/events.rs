@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::api_types;
-use super::http_state::StreamPlace;
 use super::request_refusals::LOOK;
+use super::shared_places::SharedPlace;
 use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
@@ -117,14 +117,14 @@ pub(super) struct ClientEvents {
     watcher: ProgressFollower,
     is_over: bool,
     /// Released when the client is gone.
-    _seat: StreamPlace,
+    _seat: SharedPlace,
 }
 
 impl ClientEvents {
     pub(super) fn new(
         follower: RecordFollower,
         hearing: Option<LiveObserver>,
-        seat: StreamPlace,
+        seat: SharedPlace,
     ) -> ClientEvents {
         ClientEvents {
             watcher: ProgressFollower::new(follower.with_pace(), hearing),

@@ -84,6 +84,11 @@ impl Farewell {
         Farewell::new("408 Request Timeout", "", &refusal)
     }
 
+    /// For a connection of a client on which nothing is asked: it is closed without a word.
+    pub(super) fn build_silent() -> Farewell {
+        Farewell { bytes: Vec::new(), stage: FarewellStage::Ends, until: Some(Box::pin(sleep(LINGER))) }
+    }
+
     /// For a line of a head that ends in LF alone.
     pub(super) fn build_bare_line_feed() -> Farewell {
         let words = "a line of the request ends in LF alone; in HTTP/1.1 it ends in CRLF";

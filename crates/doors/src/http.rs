@@ -4,29 +4,34 @@
 //! Requests come in; receipts, refusals and the log's records go out as JSON. It never judges a payload, and
 //! closing it is the first step of a stop.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use tokio::net::TcpListener;
+use futures_util::StreamExt as _;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
 use super::compression;
 use super::door_row::DoorVisit;
+use super::doorway::Doorway;
 use super::entrance::DoorAddresses;
-use super::http_state::{BodySeats, ClientPlaces, HttpState, StreamPlaces};
+use super::http_state::{BodySeats, HttpState};
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
 use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
-use super::strangers::{Doorway, Visitor};
+use super::shared_places::{ClientPlaces, SharedPlaces};
+use super::visitors::Visitor;
 use crate::limits;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::public_origin::PublicOrigin;
@@ -44,15 +49,15 @@ pub enum HttpDoorFault {
     InUse(SocketAddr),
     /// The operating system's error.
     #[error("cannot listen on {0}: {1}; `console.listen` in the organism's file names the address")]
-    Machine(SocketAddr, std::io::Error),
+    Machine(SocketAddr, io::Error),
 }
 
 /// Binds the address first, so that a taken one is known before anything starts.
 pub async fn bind_address(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
     for _ in 0..limits::ADDRESS_TRIES {
-        match TcpListener::bind(address).await {
+        match listen_at(address) {
             Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 tokio::time::sleep(limits::ADDRESS_PAUSE).await
             }
             Err(error) => return Err(HttpDoorFault::Machine(address, error)),
@@ -61,10 +66,18 @@ pub async fn bind_address(address: SocketAddr) -> Result<TcpListener, HttpDoorFa
     Err(HttpDoorFault::InUse(address))
 }
 
+/// Many clients may come back at once.
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(limits::BACKLOG)
+}
+
 /// Binds that address, or a free port if another program listens there.
 pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
-    match TcpListener::bind(address).await {
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+    match listen_at(address) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             bind_address(SocketAddr::new(address.ip(), 0)).await
         }
         taken => taken.map_err(|error| HttpDoorFault::Machine(address, error)),
@@ -105,7 +118,7 @@ impl HttpDoor {
             forms: BodySeats::new(limits::OWN_FORMS, limits::FORMS),
             // The other half is for programs, for streams and for those who only look.
             messages: MessageBounds::new(descriptors::read_limit() / 2),
-            followers: StreamPlaces::new(),
+            followers: SharedPlaces::new(limits::OWN_STREAMS, limits::STREAMS, limits::OPERATOR_STREAMS),
             failed_logins: Mutex::default(),
             guesses: Mutex::default(),
             views: LogViews::default(),
@@ -118,6 +131,7 @@ impl HttpDoor {
             .method_not_allowed_fallback(pages::only_other)
             .layer(middleware::from_fn_with_state(state.clone(), guard_request))
             .layer(middleware::from_fn(compression::compress))
+            .layer(middleware::from_fn(follow_request))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
@@ -168,6 +182,35 @@ fn refuse_unfit_head(request: &Request) -> Option<Response> {
     let refusal =
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(ApiRefusal::from(&describe_unfit_request(words))));
     Some(([(header::ACCEPT_ENCODING, "identity")], refusal).into_response())
+}
+
+/// Notes when a request begins, and when its answer is complete: a stream is under way until its end.
+async fn follow_request(
+    ConnectInfo(visitor): ConnectInfo<Visitor>,
+    request: Request,
+    next: Next,
+) -> Response {
+    visitor.begin_request();
+    let response = next.run(request).await;
+    let answer = AnswerUnderWay(visitor);
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let parts = body.into_data_stream().map(move |part| {
+        let _under_way = &answer;
+        part
+    });
+    Response::from_parts(head, Body::from_stream(parts))
+}
+
+/// An answer that is not complete.
+struct AnswerUnderWay(Visitor);
+
+impl Drop for AnswerUnderWay {
+    fn drop(&mut self) {
+        self.0.end_answer();
+    }
 }
 
 /// Refuses what no door takes, and leaves all else to the door of the path.

@@ -1,7 +1,8 @@
 //! The doors for the outside, over HTTP and over the broker, and the client for our own commands.
 //!
 //! `http` accepts messages and streams the growing log; `client` is its counterpart. `wire` accepts messages over the
-//! broker. `pages` shows the log to people. `api_types` defines their JSON. `strangers` closes connections that show no token.
+//! broker. `pages` shows the log to people. `api_types` defines their JSON. `visitors` bounds the
+//! connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
 mod alarm_types;
@@ -9,6 +10,7 @@ pub mod api_types;
 pub mod client;
 mod compression;
 mod door_row;
+mod doorway;
 pub mod ending;
 mod entrance;
 pub mod events;
@@ -39,9 +41,10 @@ pub mod retry_types;
 mod retrying;
 pub mod routes;
 pub mod rpc_codes;
+mod shared_places;
 mod sign_in_guesses;
 mod steering;
-mod strangers;
+mod visitors;
 mod waiting;
 mod watch_budget;
 pub mod wire;

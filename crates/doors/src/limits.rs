@@ -35,10 +35,24 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 pub(crate) const DROPPED_BYTES: usize = 4096;
 /// How long a connection may take to send a whole request head with a token.
 pub(crate) const HEAD: Duration = Duration::from_secs(10);
-/// Connections without a token at once.
-pub(crate) const STRANGERS: usize = 256;
+/// Connections that wait for the door to take them; the system may allow fewer.
+pub(crate) const BACKLOG: u32 = 4_096;
+/// Connections without a token at once: each costs some kilobytes.
+pub(crate) const STRANGERS: usize = 2_048;
 /// The divisor for all descriptors that limits these connections.
-pub(crate) const STRANGERS_SHARE: usize = 4;
+pub(crate) const STRANGERS_SHARE: usize = 8;
+/// Milliseconds in which a connection ends for no newer one: its request may not be read yet.
+pub(crate) const UNREAD_MS: u64 = 100;
+/// How long a connection of a client may be idle.
+pub(crate) const IDLE: Duration = Duration::from_secs(120);
+/// Idle connections of one client.
+pub(crate) const OWN_IDLE: usize = 256;
+/// The divisor for all descriptors that limits the idle connections of all clients.
+pub(crate) const IDLE_SHARE: usize = 16;
+/// Requests of one client that are under way: those that wait, streams, and a thousand others.
+pub(crate) const OWN_REQUESTS: usize = WAITING + 1_000;
+/// Those beside all others that are only for the operator.
+pub(crate) const OPERATOR_REQUESTS: usize = 16;
 /// Bytes of a line that are kept: enough for the headers that say how long a body is.
 pub(crate) const HEADER_LINE: usize = 256;
 /// Milliseconds to send a body: a mebibyte over a slow line; no seat is held for ever.

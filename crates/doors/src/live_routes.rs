@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::api_types;
@@ -14,8 +14,9 @@ use super::events::{ClientEvents, RecordFollower};
 use super::http_state::ApiCall;
 use super::reading::{QueryFields, RawFields};
 use super::request_refusals::{
-    check_done, read_thread, refuse_message, refuse_plainly, refuse_request, refuse_stopping,
+    check_done, read_thread, refuse_crowded, refuse_message, refuse_request, refuse_stopping,
 };
+use super::shared_places::PlaceShortage;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -56,8 +57,16 @@ async fn stream_events(
         None => from,
     };
     may_read(&state.front, &client, thread.as_ref()).await.map_err(|refusal| refuse_message(&refusal))?;
-    let full = |words| refuse_plainly(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
-    let seat = state.followers.take_place(&client).map_err(full)?;
+    let seat = state.followers.take_place(&client).map_err(|shortage| {
+        refuse_crowded(match shortage {
+            PlaceShortage::Own(most) => {
+                format!("{client} follows the log {most} times already, the most for one client")
+            }
+            PlaceShortage::All(most) => {
+                format!("the log is followed {most} times already, the most for all")
+            }
+        })
+    })?;
     // Progress reports have no position in the log, so a returning client may already have heard the stored
     // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);

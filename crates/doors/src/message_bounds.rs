@@ -6,41 +6,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::shared_places::{PlaceShortage, SharedPlace, SharedPlaces};
 use systole_core::types::ids::Name;
 
 use crate::limits::{self, WAITING};
 
 /// The bounds of all clients of a door.
 pub(super) struct MessageBounds {
-    /// Senders of all clients that may wait at once.
-    most: usize,
-    all: Arc<Semaphore>,
+    /// For senders that wait.
+    places: SharedPlaces,
     clients: Mutex<BTreeMap<Name, ClientBounds>>,
 }
 
 /// The bounds of one client. A semaphore is never closed, so that every wait for one ends.
 #[derive(Clone)]
 pub(super) struct ClientBounds {
-    waiting: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     kib: Arc<Semaphore>,
-}
-
-/// A sender that waits.
-pub(super) struct WaitingPlace {
-    _own: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
 }
 
 impl MessageBounds {
     /// Those of a door at which so many senders may wait.
     pub(super) fn new(most: usize) -> MessageBounds {
-        MessageBounds { most, all: Arc::new(Semaphore::new(most)), clients: Mutex::default() }
+        let places = SharedPlaces::new(WAITING, most, limits::OPERATOR_REQUESTS);
+        MessageBounds { places, clients: Mutex::default() }
     }
 
     pub(super) fn bounds_of(&self, client: &Name) -> ClientBounds {
         let new = || ClientBounds {
-            waiting: Arc::new(Semaphore::new(WAITING)),
             turns: Arc::new(Semaphore::new(limits::UNJUDGED)),
             kib: Arc::new(Semaphore::new(limits::UNJUDGED_KIB)),
         };
@@ -49,13 +42,13 @@ impl MessageBounds {
     }
 
     /// A place for a sender that waits, or why there is none.
-    pub(super) fn take_place(&self, client: &Name) -> Result<WaitingPlace, String> {
-        let own = self.bounds_of(client).waiting.try_acquire_owned();
-        let own =
-            own.map_err(|_| format!("{WAITING} senders of {client} wait already, the most for one client"))?;
-        let all = self.all.clone().try_acquire_owned();
-        let full = |_| format!("{} senders wait already, the most for all clients", self.most);
-        Ok(WaitingPlace { _own: own, _all: all.map_err(full)? })
+    pub(super) fn take_place(&self, client: &Name) -> Result<SharedPlace, String> {
+        self.places.take_place(client).map_err(|shortage| match shortage {
+            PlaceShortage::Own(most) => {
+                format!("{most} senders of {client} wait already, the most for one client")
+            }
+            PlaceShortage::All(most) => format!("{most} senders wait already, the most for all clients"),
+        })
     }
 }
 
@@ -127,12 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn senders_that_wait_leave_places_for_other_clients_and_descriptors_for_the_rest() {
-        let bounds = MessageBounds::new(WAITING + 1);
+    fn senders_that_wait_leave_places_for_other_clients_and_for_the_operator() {
+        let bounds = MessageBounds::new(WAITING + 1 + limits::OPERATOR_REQUESTS);
         let mut own: Vec<_> = (0..WAITING).map(|_| bounds.take_place(&name("alice")).unwrap()).collect();
         assert!(bounds.take_place(&name("alice")).err().unwrap().starts_with("5000 senders of alice"));
         own.push(bounds.take_place(&name("bob")).unwrap());
         assert!(bounds.take_place(&name("bob")).err().unwrap().starts_with("5001 senders wait"));
+        assert!(bounds.take_place(&Name::new_operator()).is_ok());
         own.clear();
         assert!(bounds.take_place(&name("alice")).is_ok());
     }

@@ -22,6 +22,12 @@ pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<St
     (status, Json(api_types::ApiRefusal::from(&refusal))).into_response()
 }
 
+/// No place is left for a request.
+pub(super) fn refuse_crowded(words: String) -> Response {
+    let refused = refuse_plainly(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+    ([(header::RETRY_AFTER, "1")], refused).into_response()
+}
+
 /// A request that cannot be read: a header, a part of the address, or an order.
 pub(super) fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     // The general fix of the code refers to the schema of a payload, and there is none.
@@ -54,7 +60,7 @@ pub(super) fn find_status(code: Code) -> StatusCode {
         }
         Code::UnknownApproval => StatusCode::NOT_FOUND,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::IngressRate | Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
+        Code::IngressRate | Code::IngressQueue | Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::DamagedThread => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::UNPROCESSABLE_ENTITY,

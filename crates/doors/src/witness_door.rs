@@ -16,7 +16,8 @@ use systole_proof::witness::WitnessAnswer;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::strangers::{Doorway, Visitor};
+use super::doorway::Doorway;
+use super::visitors::Visitor;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;

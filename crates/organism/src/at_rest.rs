@@ -17,7 +17,7 @@ use systole_config as config;
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name};
-use systole_core::types::limits::STUCK_MS;
+use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::alarms::LogAlarms;
 use systole_queries::log_reads::PastLog;
@@ -80,6 +80,7 @@ fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Resu
         message_bytes: 0,
         outage_ms: 0,
         stuck_ms: STUCK_MS,
+        queue_calls: QUEUE_CALLS,
         budgets: None,
         loops: None,
         broadcasts: Vec::new(),

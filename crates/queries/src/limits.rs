@@ -1,7 +1,7 @@
 //! The limits of the questions: how much of a log each reads and remembers, and how much it shows.
 
 pub(crate) use systole_core::types::limits::{
-    LOG_PAGE, LOG_PAGE_FIRST, WAIT_MOST_MS, is_queued, is_with_broker,
+    LOG_PAGE, LOG_PAGE_FIRST, QUEUE_CALLS, WAIT_MOST_MS, is_queued, is_with_broker,
 };
 pub(crate) use systole_log::limits::KNOWN_THREADS;
 pub(crate) use systole_show::limits::{INDENT, NAME_COLUMNS};

@@ -208,6 +208,18 @@ impl LogState {
         current.or_else(|| self.listener(config, name)).map_or(1, |l| l.in_flight)
     }
 
+    /// How many calls of one client may wait for one listener, by the same configuration.
+    pub(super) fn find_queue_limit(&self, config: Digest) -> u32 {
+        let booted = self.signs.booted.map(|(_, booted)| booted);
+        let found = booted.into_iter().chain([config]).find_map(|config| self.book.find_composition(config));
+        found.map_or(limits::QUEUE_CALLS, |composition| composition.queue_calls)
+    }
+
+    /// The client for whom a thread works: the sender that opened its root.
+    pub(super) fn find_client(&self, thread: &ThreadId) -> Option<&Name> {
+        Some(&self.threads.get(&thread.root_of())?.opener.as_ref()?.sender)
+    }
+
     /// When the organism started last, if that is among the newest records.
     pub(super) fn last_start(&self) -> Option<Millis> {
         self.signs.booted.map(|(at, _)| at)

@@ -1,9 +1,10 @@
 //! Which due calls are out with their listener, which wait for a slot, and which for their time.
 //!
-//! The log does not record when a delivery goes out, only its outcome. But slots are given in the
-//! order in which calls become due, so the calls that have one can be derived. If that leaves a choice
-//! (more than one slot), the start time is the earliest possible one. The whole comes in; a post for
-//! every due call goes out.
+//! The log does not record when a delivery goes out, only its outcome. But slots are given to the
+//! clients in turn, to each in the order in which its calls become due, so the calls that have one can
+//! be derived. If that leaves a choice (more than one slot, or which client comes first), the start
+//! time is the earliest possible one, and who waits longest comes first. The whole comes in; a post
+//! for every due call goes out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,6 +35,8 @@ pub enum DueCallState {
         place: usize,
         /// The number of slots, all taken.
         slots: usize,
+        /// The queue of its client, if that is almost full.
+        full: Option<FullQueue>,
     },
     /// It reaches no one for now.
     Away {
@@ -47,6 +50,30 @@ pub enum DueCallState {
         /// Since when, at the earliest.
         since: Millis,
     },
+}
+
+/// The calls of a client that wait for a listener, which are almost as many as the file allows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FullQueue {
+    /// The client.
+    pub client: Name,
+    /// How many wait.
+    pub calls: usize,
+    /// How many may, before its messages are refused.
+    pub most: u32,
+}
+
+impl FullQueue {
+    fn new(client: &Name, calls: usize, most: u32) -> Option<FullQueue> {
+        let warned = usize::try_from(most / 4 * 3).unwrap_or(usize::MAX).max(1);
+        (calls >= warned).then(|| FullQueue { client: client.clone(), calls, most })
+    }
+
+    /// What it means, in words.
+    pub fn describe(&self) -> String {
+        let FullQueue { client, calls, most } = self;
+        format!("{calls} calls of {client} wait there; with {most} (limits.queue) its messages are refused")
+    }
 }
 
 /// The post of every due call.
@@ -140,6 +167,8 @@ impl DueCalls {
             queue.sort_by_key(|(due, thread, path, call)| {
                 (*due, whole.place(thread, call.ready_seq), *thread, call.ready_seq, *path)
             });
+            take_turns(whole, &mut queue);
+            let counts = count_behind(whole, listener, &queue);
             let outage = Outage::among(&queue, |call| whole.slots(call.config, listener));
             for (index, (due, thread, path, call)) in queue.into_iter().enumerate() {
                 let slots = whole.slots(call.config, listener);
@@ -155,7 +184,11 @@ impl DueCalls {
                     // It had no slot before the pause, so it did not go out.
                     DueCallState::Paused { by }
                 } else if index >= slots {
-                    DueCallState::Queued { place: index + 1 - slots, slots }
+                    let client = whole.find_client(thread);
+                    let calls = counts.get(&client).copied().unwrap_or_default();
+                    let most = whole.find_queue_limit(call.config);
+                    let full = client.and_then(|client| FullQueue::new(client, calls, most));
+                    DueCallState::Queued { place: index + 1 - slots, slots, full }
                 } else {
                     DueCallState::Out { since: out_since(whole, listener, due, slots) }
                 };
@@ -169,6 +202,47 @@ impl DueCalls {
     pub fn of(&self, thread: &ThreadId, call: &CallPath) -> Option<&DueCallState> {
         self.0.get(&(thread.clone(), call.clone()))
     }
+}
+
+/// Puts calls in the order in which they go out: each client has one in turn.
+fn take_turns(whole: &LogState, queue: &mut [(Millis, &ThreadId, &CallPath, &Call)]) {
+    let mut counts: HashMap<Option<&Name>, usize> = HashMap::new();
+    let turns = queue.iter().map(|(_, thread, ..)| {
+        let count = counts.entry(whole.find_client(thread)).or_default();
+        *count += 1;
+        *count
+    });
+    let mut turns: Vec<_> = turns.zip(queue.iter().copied()).collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    queue.iter_mut().zip(turns).for_each(|(place, (_, due))| *place = due);
+}
+
+/// How many calls of each client have no slot.
+fn count_behind<'a>(
+    whole: &'a LogState,
+    listener: &Name,
+    queue: &[(Millis, &ThreadId, &CallPath, &Call)],
+) -> HashMap<Option<&'a Name>, usize> {
+    let mut counts = HashMap::new();
+    for (index, (_, thread, _, call)) in queue.iter().enumerate() {
+        if index >= whole.slots(call.config, listener) {
+            *counts.entry(whole.find_client(thread)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The queues that are almost full, with their listeners.
+pub fn find_full_queues(whole: &LogState, posts: &DueCalls) -> Vec<(Name, FullQueue)> {
+    let mut found = BTreeMap::new();
+    for thread in whole.working() {
+        for (path, call) in &thread.calls {
+            if let Some(DueCallState::Queued { full: Some(full), .. }) = posts.of(&thread.id, path) {
+                found.insert((call.listener.clone(), full.client.clone()), full.clone());
+            }
+        }
+    }
+    found.into_iter().map(|((listener, _), full)| (listener, full)).collect()
 }
 
 /// A delivery goes out when it is due, the organism runs, and a slot is free; with one slot that is

@@ -383,9 +383,9 @@ impl Asking<'_> {
                 (CallWait::Stopped, call.ready_at)
             }
             Some(DueCallState::BackOff { until }) => (CallWait::BackOff { until: *until }, call.ready_at),
-            Some(DueCallState::Queued { place, slots }) => {
+            Some(DueCallState::Queued { place, slots, full }) => {
                 let since = call.ready_at.max(call.not_before);
-                (CallWait::Queued { place: *place, slots: *slots }, since)
+                (CallWait::Queued { place: *place, slots: *slots, full: full.clone() }, since)
             }
             Some(DueCallState::Away { outage, since }) => (CallWait::Away { outage: outage.clone() }, *since),
             Some(DueCallState::Out { since }) => {

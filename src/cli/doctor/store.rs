@@ -15,6 +15,8 @@ use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
 use systole_doors::api_types::ApiAlarm;
 use systole_log::sqlite;
 use systole_organism::runfile::RunFile;
+use systole_queries::log_state::LogState;
+use systole_queries::posts::{self, DueCalls};
 use systole_queries::{chains, outages};
 use systole_system::clock::WallClock;
 
@@ -89,6 +91,7 @@ pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
     found.extend(run_file(log));
     found.extend(list_alarms(log));
     found.extend(find_outages(log));
+    found.extend(find_full_queues(log));
     found
 }
 
@@ -99,6 +102,25 @@ fn find_outages(log: &Path) -> Vec<Finding> {
     lines
         .map(|line| Finding::new_note("waits", line, "systole why THREAD, which says what ends it"))
         .collect()
+}
+
+/// The queues that are almost full.
+fn find_full_queues(log: &Path) -> Vec<Finding> {
+    let directory = log.parent().unwrap_or(Path::new(""));
+    let read = |source: &[u8]| {
+        systole_config::read_source(source, directory).map_err(|mistakes| mistakes.to_string())
+    };
+    let running = sqlite::find_holder(log).ok().flatten();
+    let whole = sqlite::open_reading(log).and_then(|reader| LogState::look(&reader, &read, running));
+    // A fault of the log was reported when it was verified.
+    let full = whole.map(|whole| posts::find_full_queues(&whole, &DueCalls::at(&whole, WallClock.now())));
+    let full = full.unwrap_or_default().into_iter();
+    full.map(|(listener, full)| {
+        let fix =
+            format!("a larger in_flight of {listener}, if it can do more at once; or a larger limits.queue");
+        Finding::new_note("queue", format!("{listener}: {}", full.describe()), fix)
+    })
+    .collect()
 }
 
 /// How the log was left: whether its end is present, and whether it was closed.

@@ -12,7 +12,7 @@ use systole_core::types::composition::{
     OnUnknown, Reach, SchemaId, ViewScope,
 };
 use systole_core::types::ids::{Digest, Name};
-use systole_core::types::limits::STUCK_MS;
+use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_kit::money::Money;
 use systole_kit::writer::{self, XmlWriter};
 use systole_kit::{Payload, QName, namespaces};
@@ -164,6 +164,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         outage_ms: 0,
         stuck_ms: STUCK_MS,
+        queue_calls: QUEUE_CALLS,
         budgets: None,
         loops: None,
         broadcasts: Vec::new(),

@@ -20,11 +20,16 @@ pub(super) fn show(book: &mut ExampleBook) {
         ("guard", "entry: true, approval: {when: always}", ECHO),
         ("hasty", "entry: true, approval: {when: always, expires: 1s}", ECHO),
         ("boss", "entry: true, turns: 3", BOSS),
+        ("slow", "entry: true, rate: 1/h", ECHO),
     ];
     let folder = cast(&parts);
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text + "clients: {alice: {token_env: ALICE_TOKEN, rate: 1/h}}\n").unwrap();
+    std::fs::write(
+        &file,
+        text + "clients: {alice: {token_env: ALICE_TOKEN, rate: 1/h}}\nlimits: {queue: 1}\n",
+    )
+    .unwrap();
     let organism = Running::organism_with(folder.path(), &[("ALICE_TOKEN", ALICE)]);
     approvals(folder.path(), book);
     door(folder.path(), book);
@@ -94,6 +99,12 @@ fn door(folder: &Path, book: &mut ExampleBook) {
     // On a slow machine it is less.
     let (lead, _) = more.rsplit_once(" in ").unwrap();
     book.write(Code::IngressRate, "a second message, with `rate: 1/h`", &format!("{lead} in 1 h 0 m\n"));
+    let (own, slow) = (run_file(folder).token.secret().to_owned(), say("slow", "x"));
+    for _ in 0..2 {
+        assert_eq!(asks(&own, "POST", "/v1/messages", &slow).status, 202);
+    }
+    let full = told(&asks(&own, "POST", "/v1/messages", &slow), 429);
+    book.write(Code::IngressQueue, "a third message, with `limits: {queue: 1}` and one that waits", &full);
     for _ in 0..19 {
         assert_eq!(asks(ALICE, "POST", "/v1/messages", "<say").status, 422);
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use systole_organism::runfile::RunFile;
 use tokio::time::Instant;
 
-use crate::organism::{ECHO_XSD, folder};
+use crate::organism::{ECHO_XSD, PATIENT_PY, folder};
 use crate::program::{Answer, PATIENCE, Running, answer, ask_as, connect, head, run_file};
 
 pub(super) const ALICE: &str = "alice-token-0123456789";
@@ -28,21 +28,6 @@ clients:
   bob: {token_env: BOB_TOKEN}
 ";
 
-/// Answers with the text it gets. Before it answers the text `wait`, it waits for the file `go`.
-const ECHO: &str = r#"import os, sys, time, xml.etree.ElementTree as ET
-E, S, L = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}"
-for line in sys.stdin:
-    message = ET.fromstring(line)
-    stamp = message.find(f"{E}meta/{S}stamp")
-    space = message[1].tag.split("}")[0] + "}"
-    text = message[1].findtext(space + "text")
-    while text == "wait" and not os.path.exists("go"):
-        time.sleep(0.05)
-    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
-    ET.SubElement(ET.SubElement(reply, space + "said"), space + "text").text = text
-    print(ET.tostring(reply, encoding="unicode"), flush=True)
-"#;
-
 /// A folder with that organism.
 pub(super) fn house() -> tempfile::TempDir {
     let schema = |name: &str, element: &str| {
@@ -54,7 +39,7 @@ pub(super) fn house() -> tempfile::TempDir {
         ("echo.xsd", ECHO_XSD),
         ("guarded.xsd", &schema("guarded", "ask")),
         ("hidden.xsd", &schema("hidden", "peek")),
-        ("echo.py", ECHO),
+        ("echo.py", PATIENT_PY),
     ])
 }
 

@@ -24,8 +24,16 @@ pub fn bounds(workflows: &[Workflow]) -> Vec<RunBound> {
     workflows.iter().map(|workflow| find_bound(workflow, &find)).collect()
 }
 
-/// Reports workflows that can call themselves. Then no bound can be computed.
-pub(crate) fn no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> bool {
+/// The bounds of runs. Workflows that can call themselves are reported, and then there is no bound.
+pub(crate) fn check_circles(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    workflows: &[Workflow],
+) -> Vec<RunBound> {
+    if has_no_circle(diagnostics, declared) { bounds(workflows) } else { Vec::new() }
+}
+
+fn has_no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> bool {
     let mut message: BTreeSet<&str> = BTreeSet::new();
     for party in declared.parties.iter().filter(|party| party.workflow.is_some()) {
         let name = party.key.value.as_str();

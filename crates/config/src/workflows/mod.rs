@@ -30,7 +30,7 @@ mod works;
 pub(super) use declaration::WorkflowDeclaration;
 pub(super) use joining::{Links, adapt, is_own, link};
 pub use limits::bounds;
-pub(super) use limits::{allow, check, no_circle};
+pub(super) use limits::{allow, check, check_circles};
 pub(super) use resolve::resolve;
 pub(super) use section::WorkflowMap;
 

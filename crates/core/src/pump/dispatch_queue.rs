@@ -99,6 +99,11 @@ impl DispatchQueue {
         self.queues.entry(listener.clone()).or_default().rate = rate.map(|rate| (rate, RateGate::default()));
     }
 
+    /// How much work of a client waits in the queue of a listener.
+    pub fn count_waiting(&self, listener: &Name, client: &Name) -> usize {
+        self.queues.get(listener).map_or(0, |queue| queue.waiting.count_of(client))
+    }
+
     /// Whether a listener has a queue.
     pub fn has_seat(&self, listener: &Name) -> bool {
         self.queues.contains_key(listener)

@@ -55,6 +55,11 @@ impl WaitingTurns {
         work
     }
 
+    /// How much work of a client waits.
+    pub fn count_of(&self, client: &Name) -> usize {
+        self.lines.get(client).map_or(0, |line| line.first.len() + line.waiting.len())
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
@@ -106,6 +111,7 @@ mod tests {
         turns.put(&ann, work(5), true);
         turns.put(&cid, work(21), false);
         turns.put(&ben, work(12), false);
+        assert_eq!([&ann, &ben, &name("dan")].map(|client| turns.count_of(client)), [5, 2, 0]);
         assert_eq!(drain(&mut turns), [5, 11, 21, 1, 12, 2, 3, 4]);
         assert!(drain(&mut turns).is_empty());
         turns.put(&ben, work(13), false);

@@ -142,6 +142,8 @@ codes! {
         try "the id that `<timer-set>` gave";
     IngressRate "ingress.rate" true "this client has sent as much as the file allows in a time"
         try "wait as long as `Retry-After` says, then send it again with the same key; `clients.NAME.rate` is the limit";
+    IngressQueue "ingress.queue" true "as many calls of this client wait for that listener as the file allows"
+        try "wait until some are done, then send it again with the same key; `limits.queue` is the limit";
     IngressThrottled "ingress.throttled" true "so many messages of this client are refused that some are only counted"
         try "wait as long as `Retry-After` says, and fix what is refused";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key"

@@ -35,6 +35,8 @@ pub struct Composition {
     pub outage_ms: u64,
     /// How long something may wait, for other than a person or a timer, before the log says so, in ms.
     pub stuck_ms: u64,
+    /// Calls of one client that may wait for one listener before its messages for it are refused.
+    pub queue_calls: u32,
     /// The budgets of one message from outside. `None` for configurations older than budgets.
     pub budgets: Option<Budgets>,
     /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.

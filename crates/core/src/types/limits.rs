@@ -83,6 +83,12 @@ pub const LOST_WITH_PUMP: u32 = 5;
 pub const OUTAGE_MS: u64 = 3 * 86_400_000;
 /// Milliseconds that work may wait, for other than a person or a timer, before the log says so.
 pub const STUCK_MS: u64 = 3_600_000;
+/// Calls of one client that may wait for one listener, if the file says nothing else.
+pub const QUEUE_CALLS: u32 = 10_000;
+/// The most that a file may allow: each waits in memory.
+pub const QUEUE_CALLS_MOST: u32 = 1_000_000;
+/// Seconds after which a client may try again to put a message into a full queue.
+pub(crate) const QUEUE_FULL_S: u32 = 10;
 /// The longest time that a question to a person waits, or a call for someone who is away: one year.
 pub const WAIT_MOST_MS: u64 = 365 * 86_400_000;
 /// The outage of a call whose listener's program cannot be started.

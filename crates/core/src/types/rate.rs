@@ -22,38 +22,38 @@ enum RateUnit {
 }
 
 impl RateUnit {
-    const ALL: [(&'static str, RateUnit, u64); 3] = [
-        ("s", RateUnit::Second, limits::SECOND_US),
-        ("m", RateUnit::Minute, 60 * limits::SECOND_US),
-        ("h", RateUnit::Hour, 60 * 60 * limits::SECOND_US),
-    ];
+    const ALL: [RateUnit; 3] = [RateUnit::Second, RateUnit::Minute, RateUnit::Hour];
+
+    /// Its letter, and its microseconds.
+    const fn describe(self) -> (&'static str, u64) {
+        match self {
+            RateUnit::Second => ("s", limits::SECOND_US),
+            RateUnit::Minute => ("m", 60 * limits::SECOND_US),
+            RateUnit::Hour => ("h", 60 * 60 * limits::SECOND_US),
+        }
+    }
 }
 
 impl Rate {
     /// Reads a rate. `None` for anything else, and for none at all.
     pub fn parse(text: &str) -> Option<Rate> {
         let (count, unit) = text.split_once('/')?;
-        let (_, unit, _) = *RateUnit::ALL.iter().find(|(name, ..)| *name == unit)?;
+        let unit = *RateUnit::ALL.iter().find(|one| one.describe().0 == unit)?;
         let is_plain = count.bytes().all(|byte| byte.is_ascii_digit()) && !count.starts_with('0');
         let count = is_plain.then(|| count.parse().ok())??;
         (count <= limits::RATE_COUNT).then_some(Rate { count, unit })
     }
 
-    fn find_unit(self) -> (&'static str, u64) {
-        let found = RateUnit::ALL.iter().find(|(_, unit, _)| *unit == self.unit);
-        found.map_or(("s", limits::SECOND_US), |(name, _, us)| (name, *us))
-    }
-
     /// The whole time, and the part of it that one takes, in microseconds.
     fn measure_us(self) -> (u64, u64) {
-        let (_, us) = self.find_unit();
+        let (_, us) = self.unit.describe();
         (us, us / u64::from(self.count))
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.count, self.find_unit().0)
+        write!(f, "{}/{}", self.count, self.unit.describe().0)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use systole_core::types::flow::{
     Ticket, Verdict,
 };
 pub(crate) use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole_core::types::limits::STUCK_MS;
+use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 pub(crate) use systole_core::types::ports::{Lease, LeaseToken, Seed};
 pub(crate) use systole_core::types::record::{Record, RecordCode};
 pub(crate) use systole_core::types::refusal::Refusal;
@@ -89,6 +89,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         outage_ms: 0,
         stuck_ms: STUCK_MS,
+        queue_calls: QUEUE_CALLS,
         budgets: None,
         loops: None,
         broadcasts: Vec::new(),

@@ -17,7 +17,7 @@ use super::guard::SECRET;
 use super::page_request::PageRequest;
 use super::signing_in::local;
 use crate::http_state::{Caller, HttpState};
-use crate::strangers::Visitor;
+use crate::visitors::Visitor;
 use systole_core::types::ids::Name;
 
 /// Why a change is not made.

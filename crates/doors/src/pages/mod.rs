@@ -184,7 +184,9 @@ async fn admit_request(visit: DoorVisit) -> Response {
             state.login_failed(visitor.address.ip()).await;
             return without_token();
         };
-        visitor.is_known();
+        if let Err(crowded) = visitor.let_in(&client) {
+            return crowded;
+        }
         request.extensions_mut().insert(Caller(client));
         return count_request(&state, request, next).await;
     }
@@ -215,9 +217,10 @@ async fn admit_request(visit: DoorVisit) -> Response {
     if state.sessions.is_due(now) {
         signing_in::write_sessions(&state).await;
     }
-    visitor.is_known();
-    if is_unnamed {
-        return refuse_unnamed();
+    match visitor.let_in(&client) {
+        Err(crowded) => return crowded,
+        Ok(()) if is_unnamed => return refuse_unnamed(),
+        Ok(()) => {}
     }
     if changes && entrance == Entrance::Bound {
         request.extensions_mut().insert(CookieReader(client));

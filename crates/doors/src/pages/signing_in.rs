@@ -25,7 +25,7 @@ use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::request_refusals::{refuse_message, refuse_plainly};
-use crate::strangers::Visitor;
+use crate::visitors::Visitor;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -168,10 +168,12 @@ pub(super) async fn sign_in(
             false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
         };
     };
+    if let Err(crowded) = visitor.let_in(&client) {
+        return crowded;
+    }
     let wish = SessionWish { entrance: state.addresses.find_entrance(&headers), stays: form.stay.is_some() };
     match state.sessions.open(&state.keyring, client, wish, WallClock.now()) {
         Ok(opened) => {
-            visitor.is_known();
             write_sessions(&state).await;
             let seconds = CookieTime::Seconds(limits::LONG_SESSION_SECONDS);
             let lasts = if wish.stays { seconds } else { CookieTime::Browser };

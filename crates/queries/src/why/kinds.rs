@@ -5,7 +5,7 @@
 //! program output made visible.
 
 use super::WaitReason;
-use crate::posts::Outage;
+use crate::posts::{FullQueue, Outage};
 use systole_core::rules::outage_words;
 use systole_core::rules::question;
 use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
@@ -84,6 +84,8 @@ pub enum CallWait {
         place: usize,
         /// The number of slots, all taken.
         slots: usize,
+        /// The queue of its client, if that is almost full.
+        full: Option<FullQueue>,
     },
     /// Someone who is away.
     Away {
@@ -230,10 +232,11 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
             told(format!("{attempt} in back-off for {}", clocks::spell_until(*until, now))).ending(ends)
         }
-        CallWait::Queued { place, slots } => {
+        CallWait::Queued { place, slots, full } => {
             let listener = reason.listener.as_str();
+            let full = full.as_ref().map_or_else(String::new, |full| format!("; {}", full.describe()));
             let ends =
-                format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
+                format!("a free slot; a larger in_flight of {listener} allows more deliveries at once{full}");
             told(format!("{attempt} waits for a slot, number {place} behind {slots} out")).ending(ends)
         }
         CallWait::Away { outage } => {

@@ -9,7 +9,9 @@ use crate::pump::event::{BoundKey, ClientOrder, Effect, EventKind, LostAttempt, 
 use crate::pump::wheel::DueTimer;
 use crate::rules::core_payload::{self, AttemptState};
 use crate::types::codes::Code;
-use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, UnmatchedDocument};
+use crate::types::flow::{
+    Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Refused, UnmatchedDocument,
+};
 use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
@@ -200,7 +202,7 @@ impl Engine {
         }
         if let Some(bound) = looked {
             // A message that is known gets its receipt again.
-            let asked = if bound.is_none() { self.keep_to_rate(asked) } else { asked };
+            let asked = if bound.is_none() { self.keep_to_bounds(asked) } else { asked };
             return self.take_event(EventKind::Asked { asked, bound });
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
@@ -228,29 +230,48 @@ impl Engine {
         self.park_input(lookup, PumpInput::Asked(asked));
     }
 
-    /// A message of a client, or its refusal if the client sends more than its rate.
-    fn keep_to_rate(&mut self, mut asked: DoorMessage) -> DoorMessage {
-        let now = self.ticks();
-        let rate = self.state.book.current().and_then(|page| page.clients.get(&asked.client)?.rate);
-        let (Some(rate), Some(gates), Ok(_)) = (rate, &mut self.client_gates, &asked.payload) else {
-            return asked;
-        };
-        let gate = gates.entry(asked.client.clone()).or_default();
-        match gate.find_wait_ms(rate, now) {
-            0 => gate.pass(rate, now),
-            wait_ms => {
-                let wait_s = u32::try_from(wait_ms.div_ceil(limits::SECOND_MS)).unwrap_or(u32::MAX);
-                let words = format!("{} may send {rate}, and has sent as much", asked.client.as_str());
-                let wait = spell_duration(u64::from(wait_s) * limits::SECOND_MS);
-                let refusal = Refusal {
-                    wait_s: NonZeroU32::new(wait_s),
-                    ..Refusal::new(Code::IngressRate, words)
-                        .fixed_by(format!("the same with the same key in {wait}"))
-                };
-                asked.payload = Err(Refused { refusal, kept: None });
-            }
+    /// A message of a client, or its refusal if the client sends more than its rate, or more than its place in the queue
+    /// of the listener.
+    fn keep_to_bounds(&mut self, mut asked: DoorMessage) -> DoorMessage {
+        if self.client_gates.is_some()
+            && let Ok(admitted) = &asked.payload
+            && let Some(refusal) =
+                self.find_full_queue(&asked.client, admitted).or_else(|| self.find_rate_end(&asked.client))
+        {
+            asked.payload = Err(Refused { refusal, kept: None });
         }
         asked
+    }
+
+    fn find_full_queue(&self, client: &Name, admitted: &Admitted) -> Option<Refusal> {
+        let PayloadKind::For(listener) = admitted.what() else { return None };
+        let most = self.state.book.current()?.queue_calls;
+        let waiting = self.dispatch_queue.count_waiting(listener, client);
+        let words = format!("as many calls of {client} wait for {listener} as limits.queue allows: {most}");
+        usize::try_from(most).is_ok_and(|most| waiting >= most).then(|| Refusal {
+            wait_s: NonZeroU32::new(limits::QUEUE_FULL_S),
+            ..Refusal::new(Code::IngressQueue, words)
+                .fixed_by("the same with the same key when some of them are done")
+        })
+    }
+
+    /// The refusal of a message beyond the rate of its client. One that is not refused counts.
+    fn find_rate_end(&mut self, client: &Name) -> Option<Refusal> {
+        let now = self.ticks();
+        let rate = self.state.book.current()?.clients.get(client)?.rate?;
+        let gate = self.client_gates.as_mut()?.entry(client.clone()).or_default();
+        let wait_ms = gate.find_wait_ms(rate, now);
+        if wait_ms == 0 {
+            gate.pass(rate, now);
+            return None;
+        }
+        let wait_s = u32::try_from(wait_ms.div_ceil(limits::SECOND_MS)).unwrap_or(u32::MAX);
+        let words = format!("{client} may send {rate}, and has sent as much");
+        let wait = spell_duration(u64::from(wait_s) * limits::SECOND_MS);
+        Some(Refusal {
+            wait_s: NonZeroU32::new(wait_s),
+            ..Refusal::new(Code::IngressRate, words).fixed_by(format!("the same with the same key in {wait}"))
+        })
     }
 
     fn take_judged(&mut self, mut judged: JudgedDocument) {

@@ -27,7 +27,7 @@ use systole_core::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Ticket, Verdict,
 };
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole_core::types::limits::STUCK_MS;
+use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::ports::{Lease, LeaseToken, Seed};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -121,6 +121,7 @@ impl Real {
             message_bytes: 1 << 20,
             outage_ms: 0,
             stuck_ms: STUCK_MS,
+            queue_calls: QUEUE_CALLS,
             budgets,
             loops,
             broadcasts: Vec::new(),

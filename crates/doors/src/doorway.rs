@@ -1,97 +1,28 @@
-//! Connections that have not shown a token yet. They are few and short-lived, so that many silent connections take no
-//! descriptors from clients and programs.
+//! Where connections come in, and what ends them by our word: those without a token after a time or for newer ones, those
+//! of a client when they are idle for long or too many.
 //!
-//! Connections come in; the same connections go out, but they end after a time or when too many newer ones have come.
-//! A connection that shows a token loses this limit. Each connection that ends by our word gets an answer first, as
-//! does one whose requests cannot be read. Of the data it reads only where each line of a request head ends.
+//! Connections come in; the same connections go out. One without a token gets an answer before it ends, and so does one
+//! whose requests cannot be read. Of the data it reads only where each line of a request head ends.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::farewell::Farewell;
 use super::framing::RequestFraming;
+use super::visitors::{Visitor, Visitors};
 use crate::limits;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 use systole_system::clock::WallClock;
-use systole_system::descriptors;
-
-/// The connections without a token, oldest first.
-#[derive(Default)]
-struct WaitingConnections {
-    next: u64,
-    connections: VecDeque<(u64, oneshot::Sender<()>)>,
-}
-
-struct UnknownVisitors {
-    most: usize,
-    waiting: Mutex<WaitingConnections>,
-    /// Connections that got a last answer and are not closed yet.
-    leaving: AtomicUsize,
-}
-
-impl UnknownVisitors {
-    fn lock_waiting(&self) -> MutexGuard<'_, WaitingConnections> {
-        // Every change is complete before anything can panic.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a connection; if there are too many, the oldest ends.
-    fn add_connection(self: &Arc<UnknownVisitors>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
-        let (end, ended) = oneshot::channel();
-        let mut waiting = self.lock_waiting();
-        let number = waiting.next;
-        waiting.next += 1;
-        waiting.connections.push_back((number, end));
-        let oldest =
-            if waiting.connections.len() > self.most { waiting.connections.pop_front() } else { None };
-        drop(waiting);
-        if let Some((_, end)) = oldest {
-            // A connection that has just ended needs no signal.
-            let _ended = end.send(());
-        }
-        (Visitor { strangers: self.clone(), number, address, known: Arc::default() }, ended)
-    }
-
-    /// Whether one more connection may wait for its client to close it. Each costs a descriptor.
-    fn may_leave_slowly(&self) -> bool {
-        let leaving = self.leaving.fetch_add(1, Ordering::AcqRel);
-        leaving < self.most
-    }
-
-    fn forget_connection(&self, number: u64) {
-        self.lock_waiting().connections.retain(|(known, _)| *known != number);
-    }
-}
-
-/// The remote end of a connection.
-#[derive(Clone)]
-pub(super) struct Visitor {
-    strangers: Arc<UnknownVisitors>,
-    number: u64,
-    pub(super) address: SocketAddr,
-    known: Arc<AtomicBool>,
-}
-
-impl Visitor {
-    /// The connection has shown a token and may stay from now on.
-    pub(super) fn is_known(&self) {
-        self.known.store(true, Ordering::Release);
-        self.strangers.forget_connection(self.number);
-    }
-}
 
 impl Connected<IncomingStream<'_, Doorway>> for Visitor {
     fn connect_info(stream: IncomingStream<'_, Doorway>) -> Visitor {
@@ -104,25 +35,14 @@ pub(super) struct Doorway {
     listener: TcpListener,
     /// When a connection could not be taken last, until the operator knows that they are taken again.
     short: Option<Millis>,
-    strangers: Arc<UnknownVisitors>,
+    visitors: Arc<Visitors>,
 }
 
 impl Doorway {
     pub(super) fn from_listener(listener: TcpListener) -> Doorway {
-        let most = limits::STRANGERS.min(descriptors::read_limit() / limits::STRANGERS_SHARE);
-        Doorway {
-            listener,
-            short: None,
-            strangers: Arc::new(UnknownVisitors {
-                most,
-                waiting: Mutex::default(),
-                leaving: AtomicUsize::new(0),
-            }),
-        }
+        Doorway { listener, short: None, visitors: Arc::new(Visitors::new()) }
     }
-}
 
-impl Doorway {
     /// The next connection. If this process has no descriptor left, clients wait until there is one.
     async fn next_connection(&mut self) -> (TcpStream, SocketAddr) {
         loop {
@@ -150,27 +70,24 @@ impl Doorway {
 }
 
 impl Listener for Doorway {
-    type Io = StrangerConnection;
+    type Io = VisitorConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (StrangerConnection, SocketAddr) {
+    async fn accept(&mut self) -> (VisitorConnection, SocketAddr) {
+        self.visitors.wait_for_room().await;
         let (stream, address) = self.next_connection().await;
         // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
-        let (visitor, ended) = self.strangers.add_connection(address);
-        let limits = StrangerLimits { ended, late: Box::pin(sleep(limits::HEAD)) };
-        let framing = RequestFraming::default();
-        (
-            StrangerConnection {
-                stream,
-                visitor,
-                limits: Some(limits),
-                framing,
-                refused: None,
-                farewell: None,
-            },
-            address,
-        )
+        let visitor = self.visitors.add_connection(address);
+        let connection = VisitorConnection {
+            stream,
+            visitor,
+            late: Box::pin(sleep(limits::HEAD)),
+            framing: RequestFraming::default(),
+            refused: None,
+            farewell: None,
+        };
+        (connection, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -178,18 +95,12 @@ impl Listener for Doorway {
     }
 }
 
-/// The limits of a connection without a token.
-struct StrangerLimits {
-    ended: oneshot::Receiver<()>,
-    late: Pin<Box<Sleep>>,
-}
-
 /// One connection.
-pub(super) struct StrangerConnection {
+pub(super) struct VisitorConnection {
     stream: TcpStream,
     visitor: Visitor,
-    /// `None` once it has shown a token.
-    limits: Option<StrangerLimits>,
+    /// When to look whether it is late: with its token, or with its next request.
+    late: Pin<Box<Sleep>>,
     framing: RequestFraming,
     /// Once a line ended in LF alone: what the parser still reads of the request, which it refuses.
     refused: Option<&'static [u8]>,
@@ -197,29 +108,43 @@ pub(super) struct StrangerConnection {
     farewell: Option<Farewell>,
 }
 
-impl StrangerConnection {
-    /// The last answer, if it must end now. Wakes its reader if it must end later.
-    fn check_end(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
-        if self.visitor.known.load(Ordering::Acquire) {
-            // It may have been the oldest in the moment in which its token was read.
-            self.limits = None;
+impl VisitorConnection {
+    /// The last answer, if it must end now and has shown no token. Wakes its reader if it must end later.
+    fn check_stranger(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
+        if self.visitor.is_known() {
+            return None;
         }
-        let limits = self.limits.as_mut()?;
-        match Pin::new(&mut limits.ended).poll(cx) {
-            Poll::Ready(Ok(())) => Some(Farewell::build_crowded()),
-            // It is no longer among the strangers.
-            Poll::Ready(Err(_)) => {
-                self.limits = None;
-                None
+        self.visitor.wake_at_end(cx.waker());
+        if self.visitor.is_over() {
+            return Some(Farewell::build_crowded());
+        }
+        self.late.as_mut().poll(cx).is_ready().then(Farewell::build_late)
+    }
+
+    /// Whether a connection of a client must end now, from which nothing can be read. Wakes its reader if it must end
+    /// later.
+    fn ends_idle(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.visitor.is_known() {
+            return false;
+        }
+        self.visitor.wake_at_end(cx.waker());
+        if self.visitor.is_over() && self.visitor.find_idle_rest().is_some() {
+            return true;
+        }
+        while self.late.as_mut().poll(cx).is_ready() {
+            let rest = self.visitor.find_idle_rest();
+            if rest.is_some_and(|rest| rest.is_zero()) {
+                return true;
             }
-            Poll::Pending => limits.late.as_mut().poll(cx).is_ready().then(Farewell::build_late),
+            self.late.as_mut().reset(Instant::now() + rest.unwrap_or(limits::IDLE));
         }
+        false
     }
 
     /// Begins the last answer.
     fn begin_farewell(&mut self, farewell: Farewell) {
         if self.farewell.is_none() {
-            let is_slow = self.visitor.strangers.may_leave_slowly();
+            let is_slow = self.visitor.may_leave_slowly();
             self.farewell = Some(if is_slow { farewell } else { farewell.without_waiting() });
         }
     }
@@ -262,23 +187,20 @@ impl StrangerConnection {
     }
 }
 
-impl Drop for StrangerConnection {
+impl Drop for VisitorConnection {
     fn drop(&mut self) {
-        self.visitor.strangers.forget_connection(self.visitor.number);
-        if self.farewell.is_some() {
-            self.visitor.strangers.leaving.fetch_sub(1, Ordering::AcqRel);
-        }
+        self.visitor.close(self.farewell.is_some());
     }
 }
 
-impl AsyncRead for StrangerConnection {
+impl AsyncRead for VisitorConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.farewell.is_none()
-            && let Some(farewell) = self.check_end(cx)
+            && let Some(farewell) = self.check_stranger(cx)
         {
             self.begin_farewell(farewell);
         }
@@ -290,7 +212,14 @@ impl AsyncRead for StrangerConnection {
             return self.end_refused(cx, buffer);
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            // What came before its end is answered.
+            Poll::Pending if self.ends_idle(cx) => {
+                self.begin_farewell(Farewell::build_silent());
+                return self.send_farewell(cx).map_or(Poll::Pending, |said| said.map(Ok));
+            }
+            read => ready!(read)?,
+        }
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         let found = self.framing.follow_bytes(read);
         if let Some((at, byte)) = found.and_then(|at| Some((at, read.get_mut(at)?))) {
@@ -304,7 +233,7 @@ impl AsyncRead for StrangerConnection {
     }
 }
 
-impl AsyncWrite for StrangerConnection {
+impl AsyncWrite for VisitorConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.replace_refusal(bytes);
         if self.farewell.is_some() {
@@ -318,6 +247,7 @@ impl AsyncWrite for StrangerConnection {
         if self.farewell.is_some() {
             return Poll::Ready(Ok(()));
         }
+        self.visitor.note_sent();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
