@@ -9,7 +9,7 @@ use systole_organism::runfile::RunFile;
 
 use crate::neighbours::{ANN, BEN, FILE, TOKENS};
 use crate::organism::{ECHO_XSD, PATIENT_PY, folder, say};
-use crate::program::{Running, connect, run_file};
+use crate::program::{Running, connect, page, run_file};
 
 fn house() -> tempfile::TempDir {
     folder(&[("organism.yaml", FILE), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)])
@@ -80,6 +80,44 @@ fn d12_silent_connections_with_a_token_take_no_place_of_others() {
     }
     assert_eq!(asks_status(&mut other, BEN), 200);
     drop(running);
+}
+
+/// Asks for a large file many times at once, and reads no answer.
+fn floods(stream: &mut TcpStream, run: &RunFile, file: &str) {
+    let heads = format!("GET {file} HTTP/1.1\r\nHost: {}\r\n\r\n", run.address).repeat(400);
+    // The connection may have been ended for a newer one.
+    let _sent = stream.write_all(heads.as_bytes());
+}
+
+#[test]
+fn d12_who_reads_no_answer_takes_no_place_of_others() {
+    let folder = house();
+    let (running, run) = limited(folder.path(), 200);
+    let page = page(&run, "GET", "/", "text/html", &[]).body;
+    let file = page.split('"').find(|text| text.starts_with("/assets/") && text.ends_with(".css")).unwrap();
+    let flooding = |mut stream: TcpStream| {
+        floods(&mut stream, &run, file);
+        stream
+    };
+    let mut unread: Vec<TcpStream> = (0..200).map(|_| flooding(connect(&run))).collect();
+    unread.extend((0..100).map(|_| flooding(knows(&run, ANN))));
+    assert_eq!(asks_status(&mut connect(&run), BEN), 200);
+    drop((unread, running));
+}
+
+#[test]
+fn d12_a_request_that_needs_no_token_and_is_never_whole_takes_no_place_of_others() {
+    let folder = house();
+    let (running, run) = limited(folder.path(), 200);
+    let begin = |mut stream: TcpStream| {
+        let form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100";
+        let head = format!("POST /session HTTP/1.1\r\nHost: {}\r\n{form}\r\n\r\nx", run.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let begun: Vec<TcpStream> = (0..300).map(|_| begin(knows(&run, ANN))).collect();
+    assert_eq!(asks_status(&mut connect(&run), BEN), 200);
+    drop((begun, running));
 }
 
 #[test]

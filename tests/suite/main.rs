@@ -208,6 +208,7 @@ mod trail_kinds;
 mod trail_texts;
 mod trial;
 mod unruly;
+mod upgrades;
 mod verify;
 mod verify_kept;
 mod verify_prompts;

@@ -1,6 +1,7 @@
 //! Whole organisms: real programs and the real log, with messages sent as a door sends them.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +21,20 @@ use systole_organism::waiting::SenderReply;
 use systole_system::failpoint::Failpoint;
 
 use crate::log_records::edit_at;
-use crate::log_records::fixture;
+use crate::log_records::{fixture, fixtures};
 use crate::program::PATIENCE;
+
+/// A copy of a fixture: an organism with its log.
+pub(crate) fn copy_house(name: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(fixtures().join(name)).unwrap() {
+        let file = file.unwrap();
+        let copied = copy.path().join(file.file_name());
+        std::fs::copy(file.path(), &copied).unwrap();
+        std::fs::set_permissions(&copied, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    copy
+}
 
 /// A folder with an organism's file and the files that it names.
 pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

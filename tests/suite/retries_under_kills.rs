@@ -3,15 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::json;
 use systole_soak::dice::SeededDice;
 
-use crate::log_records::{fixtures, read_all};
-use crate::organism::folder;
+use crate::log_records::read_all;
+use crate::organism::{copy_house, folder};
 use crate::program::{Running, ask, command, run_file, systole};
 
 /// Fails in the way that the request names, until the file `renewed` is there.
@@ -139,14 +138,8 @@ fn d10_roots_that_failed_for_five_causes_are_each_reopened_once_by_three_shells_
 
 #[test]
 fn d10_what_failed_in_a_log_of_format_6_goes_on_in_place() {
-    let copy = tempfile::tempdir().unwrap();
+    let copy = copy_house("organism-v6");
     let folder = copy.path();
-    for file in fs::read_dir(fixtures().join("organism-v6")).unwrap() {
-        let file = file.unwrap();
-        let copied = folder.join(file.file_name());
-        fs::copy(file.path(), &copied).unwrap();
-        fs::set_permissions(&copied, fs::Permissions::from_mode(0o600)).unwrap();
-    }
     fs::write(folder.join("renewed"), "").unwrap();
     let replies = fs::read_to_string(folder.join("replies.yaml")).unwrap();
     let more = "  - {if: 'current-goal id=\"two\"', say: The second., times: always}\n";

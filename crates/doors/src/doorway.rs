@@ -141,6 +141,19 @@ impl VisitorConnection {
         false
     }
 
+    /// Ends a connection whose client reads nothing of its answers, as one whose client says nothing: while such an
+    /// answer waits, nothing is read.
+    fn end_unread(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_pending() && (self.check_stranger(cx).is_some() || self.ends_idle(cx)) {
+            return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+        }
+        written
+    }
+
     /// Begins the last answer.
     fn begin_farewell(&mut self, farewell: Farewell) {
         if self.farewell.is_none() {
@@ -240,7 +253,8 @@ impl AsyncWrite for VisitorConnection {
             // Nothing comes after the last answer.
             return Poll::Ready(Ok(bytes.len()));
         }
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.end_unread(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -268,7 +282,8 @@ impl AsyncWrite for VisitorConnection {
         if self.farewell.is_some() {
             return Poll::Ready(Ok(whole()));
         }
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.end_unread(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -39,8 +39,8 @@ pub(crate) const HEAD: Duration = Duration::from_secs(10);
 pub(crate) const BACKLOG: u32 = 4_096;
 /// Connections without a token at once: each costs some kilobytes.
 pub(crate) const STRANGERS: usize = 2_048;
-/// The divisor for all descriptors that limits these connections.
-pub(crate) const STRANGERS_SHARE: usize = 8;
+/// The divisor for all descriptors that limits these connections, and those that get their last answer.
+pub(crate) const STRANGERS_SHARE: usize = 16;
 /// Milliseconds in which a connection ends for no newer one: its request may not be read yet.
 pub(crate) const UNREAD_MS: u64 = 100;
 /// How long a connection of a client may be idle.
@@ -51,7 +51,7 @@ pub(crate) const OWN_IDLE: usize = 256;
 pub(crate) const IDLE_SHARE: usize = 16;
 /// Requests of one client that are under way: those that wait, streams, and a thousand others.
 pub(crate) const OWN_REQUESTS: usize = WAITING + 1_000;
-/// Those beside all others that are only for the operator.
+/// Those of all that are only for the operator.
 pub(crate) const OPERATOR_REQUESTS: usize = 16;
 /// Bytes of a line that are kept: enough for the headers that say how long a body is.
 pub(crate) const HEADER_LINE: usize = 256;

@@ -57,7 +57,8 @@ pub(super) enum PlaceShortage {
 impl SharedPlaces {
     /// So many for each client and for all, of which the last are only for the operator.
     pub(super) fn new(each: usize, most: usize, operator: usize) -> SharedPlaces {
-        let most = most.saturating_sub(operator);
+        let operator = operator.min(most / 4);
+        let most = most - operator;
         SharedPlaces {
             own: ClientPlaces::new(each),
             most,

@@ -4,6 +4,7 @@
 //! What happens on a connection comes in; the order to end goes out, to the oldest when too many newer ones have come. A
 //! request that is under way takes a place of its client, from its token until its answer is sent.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -49,28 +50,40 @@ struct IdleConnections {
 }
 
 impl IdleConnections {
-    /// Adds a connection of a client. Returns those that end for it.
-    fn add(&mut self, client: &Name, state: &Arc<VisitorState>, most: usize) -> Option<Arc<VisitorState>> {
+    /// Adds a connection of a client, as the one that is idle for the shortest time. If there are too many, one ends:
+    /// the longest idle one of this client or of the one with the most.
+    fn add(&mut self, client: &Name, state: &Arc<VisitorState>, most: usize) {
+        self.remove(client, state);
         self.next += 1;
         state.idle_number.store(self.next, Ordering::Release);
         let own = self.clients.entry(client.clone()).or_default();
         own.insert(self.next, state.clone());
         self.count += 1;
-        let crowded = match own.len() > limits::OWN_IDLE.min(most) {
-            true => own,
-            false if self.count > most => self.clients.values_mut().max_by_key(|own| own.len())?,
-            false => return None,
-        };
-        let (_, longest) = crowded.pop_first()?;
-        self.count -= 1;
-        Some(longest)
+        let has_own = own.len() > limits::OWN_IDLE.min(most);
+        if !has_own && self.count <= most {
+            return;
+        }
+        let size = |own: &BTreeMap<u64, _>| (own.len(), Reverse(own.keys().next().copied()));
+        let largest = self.clients.iter().max_by_key(|(_, own)| size(own)).map(|(name, _)| name);
+        let crowded = if has_own { Some(client) } else { largest }.cloned();
+        let longest = crowded.and_then(|crowded| {
+            let (_, longest) = self.clients.get(&crowded)?.first_key_value()?;
+            Some((crowded, longest.clone()))
+        });
+        if let Some((crowded, longest)) = longest {
+            self.remove(&crowded, &longest);
+            longest.end();
+        }
     }
 
     fn remove(&mut self, client: &Name, state: &VisitorState) {
         let number = state.idle_number.load(Ordering::Acquire);
-        let own = self.clients.get_mut(client);
-        if own.is_some_and(|own| own.remove(&number).is_some()) {
+        let Some(own) = self.clients.get_mut(client) else { return };
+        if own.remove(&number).is_some() {
             self.count -= 1;
+        }
+        if own.is_empty() {
+            self.clients.remove(client);
         }
     }
 }
@@ -83,9 +96,9 @@ struct VisitorState {
     client: OnceLock<Name>,
     /// The place of the request that is under way.
     place: Mutex<Option<SharedPlace>>,
-    /// Whether a request is under way.
+    /// Whether there is one. Without it a connection of a client counts as idle, also while it is read.
     is_busy: AtomicBool,
-    /// Whether its answer is there, and only has to be sent.
+    /// Whether the answer of a request is there, and only has to be sent.
     is_answered: AtomicBool,
     /// Since when it is idle.
     idle_since: AtomicU64,
@@ -167,10 +180,10 @@ impl Visitors {
         let mut unknown = lock(&self.unknown);
         unknown.insert(number, state.clone());
         let oldest = (unknown.len() > self.most_unknown).then(|| unknown.pop_first()).flatten();
-        drop(unknown);
         if let Some((_, oldest)) = oldest {
             oldest.end();
         }
+        drop(unknown);
         Visitor { visitors: self.clone(), state, address }
     }
 
@@ -191,6 +204,7 @@ impl Visitor {
             self.state.is_over.store(false, Ordering::Release);
         }
         let place = self.visitors.requests.take_place(client).map_err(|shortage| {
+            self.add_idle();
             refuse_crowded(match shortage {
                 PlaceShortage::Own(most) => {
                     format!("{most} requests of {client} are under way already, the most for one client")
@@ -200,7 +214,13 @@ impl Visitor {
                 }
             })
         })?;
-        *lock(&self.state.place) = Some(place);
+        let mut idle = lock(&self.visitors.idle);
+        if !self.state.is_closed.load(Ordering::Acquire) {
+            *lock(&self.state.place) = Some(place);
+            self.state.is_busy.store(true, Ordering::Release);
+            idle.remove(self.state.client.get().unwrap_or(client), &self.state);
+            self.state.is_over.store(false, Ordering::Release);
+        }
         Ok(())
     }
 
@@ -212,11 +232,7 @@ impl Visitor {
     /// The head of a request was read.
     pub(super) fn begin_request(&self) {
         self.state.is_answered.store(false, Ordering::Release);
-        self.state.is_busy.store(true, Ordering::Release);
-        if let Some(client) = self.state.client.get() {
-            lock(&self.visitors.idle).remove(client, &self.state);
-            self.state.is_over.store(false, Ordering::Release);
-        }
+        self.state.idle_since.store(WallClock.ticks().0, Ordering::Release);
     }
 
     /// The answer is complete. As soon as it is sent, the request is over.
@@ -230,17 +246,17 @@ impl Visitor {
             return;
         }
         self.state.idle_since.store(WallClock.ticks().0, Ordering::Release);
-        self.state.is_busy.store(false, Ordering::Release);
-        *lock(&self.state.place) = None;
+        self.add_idle();
+    }
+
+    /// No request of its client is under way any more.
+    fn add_idle(&self) {
         let Some(client) = self.state.client.get() else { return };
         let mut idle = lock(&self.visitors.idle);
-        if self.state.is_closed.load(Ordering::Acquire) {
-            return;
-        }
-        let crowded = idle.add(client, &self.state, self.visitors.most_idle);
-        drop(idle);
-        if let Some(crowded) = crowded {
-            crowded.end();
+        self.state.is_busy.store(false, Ordering::Release);
+        *lock(&self.state.place) = None;
+        if !self.state.is_closed.load(Ordering::Acquire) {
+            idle.add(client, &self.state, self.visitors.most_idle);
         }
     }
 
@@ -274,11 +290,13 @@ impl Visitor {
         if is_leaving {
             self.visitors.leaving.fetch_sub(1, Ordering::AcqRel);
         }
+        let mut idle = lock(&self.visitors.idle);
         self.state.is_closed.store(true, Ordering::Release);
         *lock(&self.state.place) = None;
-        match self.state.client.get() {
-            Some(client) => lock(&self.visitors.idle).remove(client, &self.state),
-            None => self.visitors.forget_unknown(&self.state),
+        if let Some(client) = self.state.client.get() {
+            idle.remove(client, &self.state);
         }
+        drop(idle);
+        self.visitors.forget_unknown(&self.state);
     }
 }
