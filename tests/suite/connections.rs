@@ -121,6 +121,22 @@ fn d12_a_request_that_needs_no_token_and_is_never_whole_takes_no_place_of_others
 }
 
 #[test]
+fn d12_a_request_that_is_refused_in_its_body_takes_no_place_of_others() {
+    let folder = house();
+    let (running, run) = limited(folder.path(), 200);
+    let begin = |mut stream: TcpStream| {
+        let form = "Content-Type: application/x-www-form-urlencoded";
+        let length = format!("{form}\r\nTransfer-Encoding:{}chunked", " ".repeat(300));
+        let head = format!("POST /session HTTP/1.1\r\nHost: {}\r\n{length}\r\n\r\n40\r\na\n", run.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let begun: Vec<TcpStream> = (0..300).map(|_| begin(knows(&run, ANN))).collect();
+    assert_eq!(asks_status(&mut connect(&run), BEN), 200);
+    drop((begun, running));
+}
+
+#[test]
 fn d12_clients_that_come_back_together_are_all_answered() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);

@@ -154,6 +154,14 @@ impl VisitorConnection {
         written
     }
 
+    /// Waits for what a client sends, until the connection must end. What came before its end is answered.
+    fn wait_for_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.ends_idle(cx) {
+            self.begin_farewell(Farewell::build_silent());
+        }
+        self.send_farewell(cx).map_or(Poll::Pending, |said| said.map(Ok))
+    }
+
     /// Begins the last answer.
     fn begin_farewell(&mut self, farewell: Farewell) {
         if self.farewell.is_none() {
@@ -175,7 +183,10 @@ impl VisitorConnection {
         loop {
             let mut dropped = [0; 1024];
             let mut dropped = ReadBuf::new(&mut dropped);
-            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut dropped))?;
+            match Pin::new(&mut self.stream).poll_read(cx, &mut dropped) {
+                Poll::Pending => return self.wait_for_client(cx),
+                read => ready!(read)?,
+            }
             if dropped.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
@@ -226,11 +237,7 @@ impl AsyncRead for VisitorConnection {
         }
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            // What came before its end is answered.
-            Poll::Pending if self.ends_idle(cx) => {
-                self.begin_farewell(Farewell::build_silent());
-                return self.send_farewell(cx).map_or(Poll::Pending, |said| said.map(Ok));
-            }
+            Poll::Pending => return self.wait_for_client(cx),
             read => ready!(read)?,
         }
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();

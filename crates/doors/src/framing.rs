@@ -4,6 +4,8 @@
 //! Bytes come in as they arrive; the place of such a line feed goes out. It changes no byte, and leaves everything else
 //! that may be wrong to the parser.
 
+use crate::limits::HEADER_LINE;
+
 /// The part of a request that comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum RequestPart {
@@ -62,14 +64,32 @@ impl RequestFraming {
                         self.end_line();
                     } else {
                         self.last = *first;
-                        if self.line.len() < crate::limits::HEADER_LINE {
-                            self.line.push(*first);
-                        }
+                        self.keep_byte(*first);
                     }
                 }
             }
         }
         None
+    }
+
+    /// Keeps a byte of a line, if it may say how long a body is.
+    fn keep_byte(&mut self, byte: u8) {
+        if self.part == RequestPart::ChunkSize && self.line == b"0" && byte.is_ascii_hexdigit() {
+            // A zero that leads a size says nothing, however many there are.
+            self.line.clear();
+        }
+        if self.line.len() < HEADER_LINE || self.is_about_length() {
+            self.line.push(byte);
+        }
+    }
+
+    /// Whether the line is a header that says how long the body is. The parser bounds how long such a line is.
+    fn is_about_length(&self) -> bool {
+        let has_name = |name: &&str| {
+            self.line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        matches!(self.part, RequestPart::Head { is_first: false })
+            && ["content-length:", "transfer-encoding:"].iter().any(has_name)
     }
 
     fn end_line(&mut self) {
@@ -169,6 +189,21 @@ mod tests {
         judged(&CHUNKED.replace("x=1\r\n", "x=1\n"), false);
         judged(&CHUNKED.replace("Trailer: x\r\n", "Trailer: x\n"), false);
         judged(&format!("GET /{} HTTP/1.1\r\n\r\n\n", "a".repeat(400)), false);
+    }
+
+    #[test]
+    fn no_length_is_too_long_to_be_read() {
+        let (bare, many) = ("GET / HTTP/1.1\nHost: a\r\n\r\n", 300);
+        for before in [
+            POST.replace("length: ", &format!("length:{}", " ".repeat(many))),
+            CHUNKED.replace("Encoding: ", &format!("Encoding:{}", " ".repeat(many))),
+            CHUNKED.replace("gzip, ", &"gzip, ".repeat(many / 5)),
+            CHUNKED.replace("\r\n3;", &format!("\r\n{}3;", "0".repeat(many))),
+            CHUNKED.replace("\r\n0\r\n", &format!("\r\n{}\r\n", "0".repeat(many))),
+        ] {
+            judged(&[&before, GET].concat(), true);
+            judged(&[&before, bare].concat(), false);
+        }
     }
 
     #[test]

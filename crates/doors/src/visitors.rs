@@ -233,6 +233,13 @@ impl Visitor {
     pub(super) fn begin_request(&self) {
         self.state.is_answered.store(false, Ordering::Release);
         self.state.idle_since.store(WallClock.ticks().0, Ordering::Release);
+        if let Some(client) = self.state.client.get() {
+            let mut idle = lock(&self.visitors.idle);
+            if !self.state.is_busy.load(Ordering::Acquire) {
+                // Until it has a place, it is the one that is idle for the shortest time.
+                idle.add(client, &self.state, self.visitors.most_idle);
+            }
+        }
     }
 
     /// The answer is complete. As soon as it is sent, the request is over.
