@@ -16,7 +16,7 @@ fn house() -> tempfile::TempDir {
 }
 
 /// The organism with that many open files.
-fn limited(folder: &Path, files: usize) -> (Running, RunFile) {
+fn start_limited(folder: &Path, files: usize) -> (Running, RunFile) {
     let variables: Vec<String> = TOKENS.iter().map(|(name, token)| format!("{name}={token}")).collect();
     let before = format!("ulimit -n {files} && export {}", variables.join(" "));
     let mut running = Running::under(folder, &before, &["run"]);
@@ -67,7 +67,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 #[test]
 fn d12_silent_connections_with_a_token_take_no_place_of_others() {
     let folder = house();
-    let (running, run) = limited(folder.path(), 200);
+    let (running, run) = start_limited(folder.path(), 200);
     let mut other = knows(&run, BEN);
     let mut silent: Vec<TcpStream> = (0..500).map(|_| knows(&run, ANN)).collect();
     assert!(!is_closed(&mut other), "they were all of one client");
@@ -92,7 +92,7 @@ fn floods(stream: &mut TcpStream, run: &RunFile, file: &str) {
 #[test]
 fn d12_who_reads_no_answer_takes_no_place_of_others() {
     let folder = house();
-    let (running, run) = limited(folder.path(), 200);
+    let (running, run) = start_limited(folder.path(), 200);
     let page = page(&run, "GET", "/", "text/html", &[]).body;
     let file = page.split('"').find(|text| text.starts_with("/assets/") && text.ends_with(".css")).unwrap();
     let flooding = |mut stream: TcpStream| {
@@ -105,35 +105,30 @@ fn d12_who_reads_no_answer_takes_no_place_of_others() {
     drop((unread, running));
 }
 
-#[test]
-fn d12_a_request_that_needs_no_token_and_is_never_whole_takes_no_place_of_others() {
+/// Someone else is answered beside 300 forms that begin so, each on a connection that has shown a token.
+fn is_answered_beside(form: &str) {
     let folder = house();
-    let (running, run) = limited(folder.path(), 200);
-    let begin = |mut stream: TcpStream| {
-        let form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100";
-        let head = format!("POST /session HTTP/1.1\r\nHost: {}\r\n{form}\r\n\r\nx", run.address);
+    let (running, run) = start_limited(folder.path(), 200);
+    let (kind, host) = ("Content-Type: application/x-www-form-urlencoded", run.address);
+    let begun = (0..300).map(|_| {
+        let mut stream = knows(&run, ANN);
+        let head = format!("POST /session HTTP/1.1\r\nHost: {host}\r\n{kind}\r\n{form}");
         stream.write_all(head.as_bytes()).unwrap();
         stream
-    };
-    let begun: Vec<TcpStream> = (0..300).map(|_| begin(knows(&run, ANN))).collect();
+    });
+    let begun: Vec<TcpStream> = begun.collect();
     assert_eq!(asks_status(&mut connect(&run), BEN), 200);
     drop((begun, running));
 }
 
 #[test]
+fn d12_a_request_that_needs_no_token_and_is_never_whole_takes_no_place_of_others() {
+    is_answered_beside("Content-Length: 100\r\n\r\nx");
+}
+
+#[test]
 fn d12_a_request_that_is_refused_in_its_body_takes_no_place_of_others() {
-    let folder = house();
-    let (running, run) = limited(folder.path(), 200);
-    let begin = |mut stream: TcpStream| {
-        let form = "Content-Type: application/x-www-form-urlencoded";
-        let length = format!("{form}\r\nTransfer-Encoding:{}chunked", " ".repeat(300));
-        let head = format!("POST /session HTTP/1.1\r\nHost: {}\r\n{length}\r\n\r\n40\r\na\n", run.address);
-        stream.write_all(head.as_bytes()).unwrap();
-        stream
-    };
-    let begun: Vec<TcpStream> = (0..300).map(|_| begin(knows(&run, ANN))).collect();
-    assert_eq!(asks_status(&mut connect(&run), BEN), 200);
-    drop((begun, running));
+    is_answered_beside(&format!("Transfer-Encoding:{}chunked\r\n\r\n40\r\na\n", " ".repeat(300)));
 }
 
 #[test]
@@ -155,7 +150,7 @@ fn d12_clients_that_come_back_together_are_all_answered() {
 fn d12_the_requests_of_one_client_leave_room_for_others_and_for_the_operator() {
     let file = FILE.replace("ANN_TOKEN}", "ANN_TOKEN, roles: [read]}");
     let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", PATIENT_PY)]);
-    let (mut running, run) = limited(folder.path(), 100);
+    let (mut running, run) = start_limited(folder.path(), 100);
     let follows = |token: &str| {
         let mut stream = connect(&run);
         begins(&mut stream, token, "GET /v1/events", "");

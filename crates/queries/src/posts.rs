@@ -65,7 +65,7 @@ pub struct FullQueue {
 
 impl FullQueue {
     fn new(client: &Name, calls: usize, most: u32) -> Option<FullQueue> {
-        let warned = usize::try_from(most / 4 * 3).unwrap_or(usize::MAX).max(1);
+        let warned = usize::try_from(most - most / 4).unwrap_or(usize::MAX);
         (calls >= warned).then(|| FullQueue { client: client.clone(), calls, most })
     }
 

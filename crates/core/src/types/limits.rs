@@ -20,7 +20,7 @@ pub const RATE_COUNT: u32 = 100_000;
 pub(crate) const SECOND_US: u64 = 1_000_000;
 /// Microseconds in a millisecond.
 pub(crate) const MS_US: u64 = 1_000;
-/// Milliseconds in a second. A client is told in seconds how long to wait.
+/// Milliseconds in a second.
 pub(crate) const SECOND_MS: u64 = 1_000;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
