@@ -23,6 +23,7 @@ use crate::limits;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 use systole_system::clock::WallClock;
+use systole_system::descriptors;
 
 impl Connected<IncomingStream<'_, Doorway>> for Visitor {
     fn connect_info(stream: IncomingStream<'_, Doorway>) -> Visitor {
@@ -40,7 +41,7 @@ pub(super) struct Doorway {
 
 impl Doorway {
     pub(super) fn from_listener(listener: TcpListener) -> Doorway {
-        Doorway { listener, short: None, visitors: Arc::new(Visitors::new()) }
+        Doorway { listener, short: None, visitors: Arc::new(Visitors::new(descriptors::read_limit())) }
     }
 
     /// The next connection. If this process has no descriptor left, clients wait until there is one.

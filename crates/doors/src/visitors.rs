@@ -24,7 +24,6 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 use systole_system::clock::WallClock;
-use systole_system::descriptors;
 
 /// The connections of a door.
 pub(super) struct Visitors {
@@ -131,8 +130,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Visitors {
     /// Those of a process that may open so many files.
-    pub(super) fn new() -> Visitors {
-        let files = descriptors::read_limit();
+    pub(super) fn new(files: usize) -> Visitors {
         let all = files / 4 * 3;
         Visitors {
             most_unknown: limits::STRANGERS.min(files / limits::STRANGERS_SHARE),
@@ -305,5 +303,40 @@ impl Visitor {
         }
         drop(idle);
         self.visitors.forget_unknown(&self.state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn d12_the_door_waits_for_connections_that_are_not_read_yet_and_not_for_long() {
+        let visitors = Arc::new(Visitors::new(2 * limits::STRANGERS_SHARE));
+        let is_full = || {
+            let mut waits = pin!(visitors.wait_for_room());
+            waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) == Poll::Pending
+        };
+        let come = || visitors.add_connection(([127, 0, 0, 1], 1).into());
+        assert!(!is_full());
+        let mut here = vec![come()];
+        assert!(!is_full(), "there is room for two");
+        // On a machine that stalls, those that came may be old already.
+        let fills = |here: &mut Vec<Visitor>| {
+            (0..1_000).any(|_| {
+                here.push(come());
+                is_full()
+            })
+        };
+        assert!(fills(&mut here));
+        assert!(here.last().unwrap().let_in(&Name::new_operator()).is_ok());
+        assert!(!is_full(), "one has shown a token");
+        assert!(fills(&mut here));
+        visitors.wait_for_room().await;
+        here.push(come());
+        assert_eq!(here.iter().filter(|one| one.is_over()).count(), here.len() - 3, "the oldest end");
     }
 }
