@@ -19,7 +19,8 @@ use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader, Position};
 use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
-    self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
+    self, CopyUnfit, ErasedElsewhere, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT,
+    ThreadNeed,
 };
 use systole_follow::list_begun;
 use systole_log::nats::OpenNatsLog;
@@ -44,16 +45,20 @@ use systole_system::system;
 #[command(after_help = "Examples:
   systole erase 41 --dry-run
   systole erase 41 --reason 'asked for by the customer'
-  systole erase @last@1 42 --whole")]
+  systole erase @last@1 42 --whole
+  systole erase --again before/organism.db")]
 pub(super) struct EraseCommand {
     #[command(flatten)]
     place: Place,
     /// Positions in the log, or records of threads, as 41 or @last@7
-    #[arg(value_name = "POSITION|THREAD@N", required = true)]
+    #[arg(value_name = "POSITION|THREAD@N", required_unless_present = "again")]
     positions: Vec<String>,
     /// Takes the whole bodies, and not only the sensitive values
     #[arg(long)]
     whole: bool,
+    /// Takes what was erased in a newer copy of this log, after the backup that was restored
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["positions", "whole"])]
+    again: Option<PathBuf>,
     /// Only shows what would go and what would stay
     #[arg(long)]
     dry_run: bool,
@@ -106,17 +111,28 @@ impl EraseCommand {
         reader: &SqliteReader,
         scope: ErasureScope,
     ) -> Result<ErasurePlan, CommandExit> {
+        let unread = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         // A log that does not verify is not touched: what is wrong with it would be harder to find.
-        sqlite::verify_all(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
+        sqlite::verify_all(log).map_err(unread)?;
+        let reason = self.reason.as_deref();
+        if let Some(copy) = &self.again {
+            let erased = read_copy(screen, copy, reader)?;
+            return erasing::plan_again(reader, &erased, reason)
+                .map_err(|refused| report_refusal(screen, &refused));
+        }
         let positions = self.positions.iter().map(|typed| find_position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
-        erasing::plan_erasure(reader, &positions, scope, self.reason.as_deref())
+        erasing::plan_erasure(reader, &positions, scope, reason)
             .map_err(|refused| report_refusal(screen, &refused))
     }
 
     /// The same for a log in NATS, of which the log here is a copy.
     fn in_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
         let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
+        if self.again.is_some() {
+            let words = "a copy of a log in NATS has what the stream has";
+            return Err(screen.refuse(words, "systole copy --again, which makes the copy anew"));
+        }
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
             return Err(screen.refuse(words, "without --whole"));
@@ -293,6 +309,28 @@ impl EraseCommand {
     }
 }
 
+/// What a newer copy of the log lost. What of it cannot be found here is said at once.
+fn read_copy(screen: Screen, copy: &Path, here: &SqliteReader) -> Result<ErasedElsewhere, CommandExit> {
+    let fault = |fault: &LogFault| local_organism::report_log_fault(screen, fault);
+    let there = sqlite::open_reading(copy).map_err(|unread| fault(&unread))?;
+    let name = plain(&copy.display().to_string());
+    let erased = ErasedElsewhere::read_copy(&there, here).map_err(|unfit| match unfit {
+        CopyUnfit::Log(unread) => fault(&unread),
+        unfit => {
+            let fix = "the log from which the values were erased after this backup was made";
+            screen.refuse(format!("{name}: {unfit}"), fix)
+        }
+    })?;
+    if !erased.others.is_empty() {
+        let at = join_positions(&erased.others);
+        screen.say(format!("{at}: another record than in {name}, so nothing of it is erased"));
+    }
+    if !erased.later.is_empty() {
+        screen.say(format!("{}: erased there, and not in this log", join_positions(&erased.later)));
+    }
+    Ok(erased)
+}
+
 /// How `<erased>` names a document that is still there. Only the bytes of a prompt's link name the link before it, so
 /// the record has to.
 fn describe_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
@@ -369,8 +407,8 @@ fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<P
     found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
 }
 
-fn join_positions(positions: &[Position]) -> String {
-    let shown: Vec<String> = positions.iter().map(|position| format!("#{}", position.0)).collect();
+fn join_positions<'a>(positions: impl IntoIterator<Item = &'a Position>) -> String {
+    let shown: Vec<String> = positions.into_iter().map(|position| format!("#{}", position.0)).collect();
     shown.join(" ")
 }
 

@@ -31,7 +31,7 @@ pub(crate) const KEY: (&str, &str) = (
 pub(crate) const JETSTREAM: &str = "jetstream { store_dir: \"STORE\", sync_interval: always }\n";
 
 /// Where `tools/prepare test` stores the tools that only tests need: in the target folder of this build.
-fn tools() -> PathBuf {
+pub(crate) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools")
 }
 

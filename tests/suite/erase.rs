@@ -26,18 +26,18 @@ use crate::pumps::machine;
 use crate::replay::{log_in, named, placed, plays, question, stop};
 
 #[track_caller]
-fn done(ran: &Ran) -> &str {
+pub(crate) fn done(ran: &Ran) -> &str {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     &ran.stdout
 }
 
 #[track_caller]
-fn refused(ran: &Ran, code: i32, words: &str) {
+pub(crate) fn refused(ran: &Ran, code: i32, words: &str) {
     assert_eq!(ran.code, Some(code), "{words}: {ran:?}");
     assert!(ran.stderr.contains(words) && ran.stderr.contains("try: "), "{words}: {ran:?}");
 }
 
-fn json(at: &Path, arguments: &[&str]) -> Value {
+pub(crate) fn json(at: &Path, arguments: &[&str]) -> Value {
     let ran = systole(at, &[arguments, &["--json"]].concat());
     done(&ran);
     ran.json_lines().remove(0)
@@ -57,7 +57,7 @@ fn positions(list: &Value) -> Vec<String> {
 }
 
 /// The files beside a log, and the log, that have these bytes.
-fn files_with(log: &Path, text: &str) -> Vec<String> {
+pub(crate) fn files_with(log: &Path, text: &str) -> Vec<String> {
     let file = log.file_name().unwrap().to_str().unwrap();
     let folder = std::fs::read_dir(log.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
     let all = folder.filter(|entry| entry.file_name().to_str().unwrap().starts_with(file));
@@ -78,7 +78,7 @@ fn write(folder: &Folder, batch: &LogBatch) {
 
 /// The agent of the examples, whose tool takes a sensitive word, with one answered question. Its thread has the word
 /// as a marked value, in answers of the model, in prompts, and in places that are not marked.
-fn agent() -> tempfile::TempDir {
+pub(crate) fn agent() -> tempfile::TempDir {
     let folder = named("agent");
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -89,12 +89,12 @@ fn agent() -> tempfile::TempDir {
 }
 
 /// The position of the record with the marked value.
-fn marked(log: &Path) -> String {
+pub(crate) fn marked(log: &Path) -> String {
     let with_values = read_all(log).into_iter().position(|record| !record.parts.values.is_empty());
     (with_values.unwrap() + 1).to_string()
 }
 
-fn the_other_verifiers_agree(log: &Path) {
+pub(crate) fn the_other_verifiers_agree(log: &Path) {
     let snapshot = systole_checker::log::LogSnapshot::open_file(log).unwrap();
     let report = systole_checker::check_under(&snapshot, &[], &systole_checker::RunSettings::default());
     assert!(report.is_clean() && report.counts.erased > 0, "{report}");

@@ -163,6 +163,7 @@ mod replay;
 mod replay_live;
 mod replay_open;
 mod replay_with;
+mod restored;
 mod retries;
 mod retries_anew;
 mod retries_under_kills;

