@@ -29,6 +29,7 @@ mod clients_over_nats;
 mod cluster;
 mod config;
 mod connections;
+mod containers;
 mod console;
 mod console_public;
 mod console_sessions;
