@@ -19,7 +19,7 @@ from pathlib import Path
 from pack import EPOCH, SUMMARY, Binary, File
 
 USER = 10001
-# What the system sets: where the program looks for its file, and what Python and listeners need.
+# What a container runs, as which user and where, unless the person who starts it says otherwise.
 RUNS = {
     "User": f"{USER}:{USER}",
     "Env": ["PATH=/usr/bin", "HOME=/data", "LANG=C.UTF-8", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
@@ -97,7 +97,7 @@ def write_image(version, layers):
         "layers": [keep("layer.v1.tar+gzip", content) for content, _ in layers],
     }
     entry = keep("manifest.v1+json", json.dumps(manifest).encode())
-    entry["annotations"] = {"org.opencontainers.image.ref.name": version}
+    entry["annotations"] = {"org.opencontainers.image.ref.name": f"systole:{version}"}
     paths = ["blobs/" + one["digest"].replace(":", "/") for one in [manifest["config"], *manifest["layers"]]]
     docker = [{"Config": paths[0], "RepoTags": [f"systole:{version}"], "Layers": paths[1:]}]
     return {
