@@ -32,6 +32,7 @@ mod connections;
 mod console;
 mod console_public;
 mod console_sessions;
+mod containers;
 mod core_schema;
 mod core_tools;
 mod crash_loop;

@@ -270,7 +270,7 @@ struct Prometheus {
 }
 
 /// A program of the package, on this machine or unpacked for the tests.
-fn find_program(name: &str) -> PathBuf {
+pub(crate) fn find_program(name: &str) -> PathBuf {
     let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/prometheus/usr/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).chain([unpacked]).map(|folder| folder.join(name));

@@ -147,6 +147,58 @@ fn h7_the_debian_package_has_the_program_and_a_service_that_is_off() {
     }
 }
 
+/// The image around a small root: what it runs, as whom and where, and that it has the same bytes when it is made again.
+#[test]
+fn h7_the_image_runs_for_a_user_without_rights_in_data_and_has_the_same_bytes_again() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path().join("root");
+    fs::create_dir_all(root.join("data")).unwrap();
+    let program = home.path().join("program");
+    fs::copy(packages().join("program"), &program).unwrap();
+    let name = format!("systole_{VERSION}_amd64.oci.tar");
+    let [first, second] = ["first", "second"].map(|folder| {
+        let folder = home.path().join(folder);
+        fs::create_dir(&folder).unwrap();
+        let licences = packages().join("licences");
+        let arguments =
+            ["-B", "tools/dist/image.py", text(&program), text(&licences), text(&root), text(&folder)];
+        run("python3", &arguments);
+        run("sh", &["-c", "cd \"$0\" && sha256sum --check SHA256SUMS", text(&folder)]);
+        folder.join(&name)
+    });
+    assert!(fs::read(&first).unwrap() == fs::read(&second).unwrap(), "the bytes are the same");
+
+    run("tar", &["-xf", text(&first), "-C", text(home.path())]);
+    let read =
+        |path: &str| -> Value { serde_json::from_slice(&fs::read(home.path().join(path)).unwrap()).unwrap() };
+    let blob = |entry: &Value| format!("blobs/{}", entry["digest"].as_str().unwrap().replace(':', "/"));
+    let manifest = read(&blob(&read("index.json")["manifests"][0]));
+    let config = &read(&blob(&manifest["config"]))["config"];
+    assert_eq!(config["Entrypoint"], serde_json::json!(["systole"]));
+    assert_eq!(config["Cmd"], serde_json::json!(["run"]));
+    assert_eq!((&config["WorkingDir"], &config["User"]), (&"/data".into(), &"10001:10001".into()));
+    let layers = manifest["layers"].as_array().unwrap();
+    let listed = layers.iter().map(|layer| {
+        let path = home.path().join(blob(layer));
+        let sum = run("sha256sum", &[text(&path)]);
+        assert!(layer["digest"].as_str().unwrap().ends_with(sum.split(' ').next().unwrap()), "{sum}");
+        run("tar", &["--numeric-owner", "-tvzf", text(&path)])
+    });
+    let listed: Vec<String> = listed.collect();
+    assert!(listed[0].starts_with("drwxr-xr-x 10001/10001 "), "the user owns /data: {listed:?}");
+    assert!(
+        listed[1].starts_with("-rwxr-xr-x 0/0 ") && listed[1].contains(" usr/bin/systole\n"),
+        "{listed:?}"
+    );
+}
+
+/// The image of `make dist` runs in a container that may write in `/data` alone, and says what is wrong without.
+#[test]
+#[ignore = "needs root, crun and the image of make dist; part of make soak"]
+fn h7_the_image_runs_demo_and_run_with_a_root_that_can_only_be_read() {
+    println!("{}", run("python3", &["-B", "tools/dist/try_image.py", "target/dist"]));
+}
+
 /// A binary that links more than every machine has cannot be a manylinux wheel, and `make dist` fails before it packs
 /// one.
 #[test]

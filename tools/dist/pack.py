@@ -1,8 +1,8 @@
 """Writes the packages of `make dist` around one binary: pack.py BINARY LICENCES FOLDER.
 
-A tarball, a wheel, an npm package and a .deb, each with the texts in LICENCES (a folder), then a Containerfile for the
-.deb and SHA256SUMS. The version is what `BINARY --version` prints. With SOURCE_DATE_EPOCH the same binary gives the
-same bytes. It needs the Python 3 standard library and objdump.
+A tarball, a wheel, an npm package and a .deb, each with the texts in LICENCES (a folder), then SHA256SUMS. The version
+is what `BINARY --version` prints. With SOURCE_DATE_EPOCH the same binary gives the same bytes. It needs the Python 3
+standard library and objdump.
 """
 
 import base64
@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -181,7 +180,6 @@ def main(binary, licences, folder):
         print(f"wrote {folder / name}: {len(content) / 1e6:.1f} MB")
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in packages)
     (folder / "SHA256SUMS").write_text(sums)
-    shutil.copy(HERE / "Containerfile", folder)
 
 
 if __name__ == "__main__":
