@@ -89,7 +89,7 @@ fn c9_what_was_erased_since_the_backup_is_erased_again_also_where_it_was_repeate
     std::fs::remove_file(at.join("hello.db.tip")).unwrap();
     std::fs::copy(at.join("kept/kept.db"), at.join("hello.db")).unwrap();
     let running = Running::organism_set(at, &FREE_PORT, &[]);
-    let asked = ["ask", "--to", "assistant", "--key", "since", "How many r are in strawberry?"];
+    let asked = ["ask", "--to", "assistant", "How many r are in strawberry?"];
     done(&systole(at, &asked));
     stop(running);
     assert_eq!(files_with(&log, "strawberry")[..1], ["hello.db"]);

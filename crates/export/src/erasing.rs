@@ -130,7 +130,8 @@ pub fn plan_again(
         planning.add_again(reader, *position, parts)?;
     }
     for hash in &erased.documents {
-        let bytes = reader.read_document(*hash)?.filter(|bytes| !bytes.is_empty());
+        // In place of an erased document other bytes are read.
+        let bytes = reader.read_document(*hash)?.filter(|bytes| Digest::hash_bytes(bytes) == *hash);
         planning.add_document(bytes.map(|_| *hash));
     }
     planning.finish_plan(reader, reason)

@@ -7,13 +7,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::document_use::DocumentUse;
+use super::erased_record::read_recorded;
 use super::erasing::is_erasable;
 use super::mismatch::RecordMismatch;
-use systole_core::rules::core_payload::{self, ErasedDocument, NamedErasure};
-use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::rules::core_payload::{ErasedDocument, NamedErasure};
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::Record;
 use systole_queries::prompts::find_before;
 
 /// What is known of prompts outside of this crate.
@@ -29,14 +30,6 @@ pub struct PromptReading {
 pub struct RecordedErasures {
     parts: HashMap<(Position, usize), PartErasure>,
     documents: HashMap<Digest, DocumentErasure>,
-}
-
-/// What a record of the log's own thread names, if it is the `<erased>` of the core.
-pub(super) fn read_recorded(record: &Record) -> Option<NamedErasure> {
-    let h = &record.header;
-    let is_told = h.kind == RecordKind::Message && h.code == Some(RecordCode::Role(MessageRole::Told));
-    let is_own = is_told && h.thread.is_sys() && h.from == Name::new_core();
-    is_own.then(|| core_payload::read_erased(&record.body)).flatten()
 }
 
 /// The record that names an erased part.

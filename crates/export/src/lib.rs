@@ -9,6 +9,7 @@ pub mod children;
 pub mod damage;
 pub mod document_use;
 pub mod documents;
+mod erased_record;
 pub mod erasing;
 pub mod erasures;
 pub mod examination;

@@ -11,7 +11,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 use systole_log::sqlite::SqliteReader;
 
-use crate::erasures::read_recorded;
+use crate::erased_record::read_recorded;
 
 /// What was erased in another copy of a log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
