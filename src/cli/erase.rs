@@ -56,7 +56,7 @@ pub(super) struct EraseCommand {
     /// Takes the whole bodies, and not only the sensitive values
     #[arg(long)]
     whole: bool,
-    /// Takes what was erased in a newer copy of this log, after the backup that was restored
+    /// Takes what was erased since in a newer copy of this log
     #[arg(long, value_name = "LOG", conflicts_with_all = ["positions", "whole"])]
     again: Option<PathBuf>,
     /// Only shows what would go and what would stay
