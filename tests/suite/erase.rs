@@ -32,7 +32,7 @@ pub(crate) fn done(ran: &Ran) -> &str {
 }
 
 #[track_caller]
-pub(crate) fn refused(ran: &Ran, code: i32, words: &str) {
+pub(crate) fn assert_refused(ran: &Ran, code: i32, words: &str) {
     assert_eq!(ran.code, Some(code), "{words}: {ran:?}");
     assert!(ran.stderr.contains(words) && ran.stderr.contains("try: "), "{words}: {ran:?}");
 }
@@ -68,7 +68,7 @@ pub(crate) fn files_with(log: &Path, text: &str) -> Vec<String> {
     found.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
-fn write(folder: &Folder, batch: &LogBatch) {
+pub(crate) fn write(folder: &Folder, batch: &LogBatch) {
     let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let config = StoredDocument { hash: Digest::hash_bytes(b"config"), bytes: Arc::from(&b"config"[..]) };
     let batch = LogBatch { documents: [&batch.documents[..], &[config]].concat(), ..batch.clone() };
@@ -89,7 +89,7 @@ pub(crate) fn agent() -> tempfile::TempDir {
 }
 
 /// The position of the record with the marked value.
-pub(crate) fn marked(log: &Path) -> String {
+pub(crate) fn find_marked(log: &Path) -> String {
     let with_values = read_all(log).into_iter().position(|record| !record.parts.values.is_empty());
     (with_values.unwrap() + 1).to_string()
 }
@@ -113,7 +113,7 @@ fn c9_an_erased_value_is_in_no_file_and_everything_still_verifies() {
     done(&systole(at, &["find", "strawberry"]));
     let heads: Vec<Digest> = read_all(&log).iter().map(|record| record.head).collect();
 
-    let at_position = marked(&log);
+    let at_position = find_marked(&log);
     // What `run --detach` keeps of this start and of the one before.
     let outputs = ["hello.db.out", "hello.db.out.before"];
     outputs.iter().for_each(|output| std::fs::write(at.join(output), "question: strawberry\n").unwrap());
@@ -173,9 +173,9 @@ fn c9_what_is_erased_is_shown_as_erased_and_its_thread_goes_on() {
     let folder = agent();
     let at = folder.path();
     let log = log_in(at);
-    let rest = positions(&json(at, &["erase", "--dry-run", &marked(&log)])["repeated_at"]);
+    let rest = positions(&json(at, &["erase", "--dry-run", &find_marked(&log)])["repeated_at"]);
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-    done(&systole(at, &[&["erase", "--whole", &marked(&log)], &rest[..]].concat()));
+    done(&systole(at, &[&["erase", "--whole", &find_marked(&log)], &rest[..]].concat()));
     for command in [&["log"][..], &["tree", "@last"], &["trail", "@last"], &["ps"], &["find", "erased"]] {
         let ran = systole(at, command);
         assert!(done(&ran).contains("[erased]"), "{command:?}: {ran:?}");
@@ -215,7 +215,7 @@ fn c9_a_value_inside_the_first_payload_of_a_child_is_erased_with_the_child_s_own
     let carrying: Vec<Record> = read_all(&log).iter().filter(carries).cloned().collect();
     assert_eq!(carrying.len(), 2, "the item that spawns the child, and the child's first record");
     assert_eq!(files_with(&log, value), ["team.db"]);
-    let told = json(at, &["erase", &marked(&log)]);
+    let told = json(at, &["erase", &find_marked(&log)]);
     assert_eq!(told["repeated_at"], serde_json::json!([]), "{told:#}");
     assert_eq!(files_with(&log, value), [""; 0]);
     let left = read_all(&log);
@@ -284,12 +284,12 @@ fn c9_what_stands_in_the_place_of_an_erased_value_and_codes_are_not_looked_for()
     let prompt: Arc<[u8]> = Arc::from(&b"the prompt of another: [erased]*****"[..]);
     let prompt = StoredDocument { hash: Digest::hash_bytes(&prompt), bytes: prompt };
     let refusal = |words: &str| format!("<system-error code=\"payload.malformed\">{words}</system-error>");
-    let mut refused = |thread, words: &str| {
+    let mut write_refusal = |thread, words: &str| {
         author.record(&root(thread), refusal(words).as_bytes(), |header| {
             (header.kind, header.code) = (RecordKind::Refusal, RecordCode::parse("payload.malformed"));
         })
     };
-    let refusals = [refused(2, "one person's words"), refused(3, "what another wrote")];
+    let refusals = [write_refusal(2, "one person's words"), write_refusal(3, "what another wrote")];
     let [one, other] = refusals;
     let records = [author.in_parts(&root(1), [false; 3]), one, other];
     write(&folder, &LogBatch { documents: vec![prompt], ..batch(records) });
@@ -312,7 +312,7 @@ fn c9_what_open_work_needs_is_not_erased() {
     let request = read_all(&log).iter().position(|r| *r.body == *grant.as_bytes()).unwrap() + 1;
     let before = std::fs::read(&log).unwrap();
     let ran = systole(at, &["erase", "--whole", &request.to_string()]);
-    refused(&ran, 6, "a1 waits for a person's approval");
+    assert_refused(&ran, 6, "a1 waits for a person's approval");
     assert!(ran.stderr.contains("systole reject a1"), "{ran:?}");
     assert_eq!(std::fs::read(&log).unwrap(), before);
 
@@ -326,7 +326,7 @@ fn c9_what_open_work_needs_is_not_erased() {
     });
     write(&folder, &batch([open]));
     let ran = on(&folder, &["erase", "--whole", "1"]);
-    refused(&ran, 6, "its call 1 to search is open");
+    assert_refused(&ran, 6, "its call 1 to search is open");
     // `why` reads the log; only `end` needs the organism.
     assert!(
         ran.stderr.contains("shows what it waits for; or, while the organism runs, systole end"),
@@ -369,7 +369,7 @@ fn c9_a_timer_that_is_set_keeps_its_note() {
         record("<said xmlns='urn:t'>b</said>", message, role(MessageRole::Final), top, false),
     ];
     write(&folder, &batch(records));
-    refused(&on(&folder, &["erase", "--whole", "2"]), 6, "it set the timer tea");
+    assert_refused(&on(&folder, &["erase", "--whole", "2"]), 6, "it set the timer tea");
     done(&on(&folder, &["erase", "--whole", "1"]));
     assert_eq!(files_with(&folder.log(), "drink the tea"), ["organism.db"]);
 }
@@ -381,7 +381,7 @@ fn c9_an_erasure_that_a_reader_keeps_from_its_end_is_finished_by_the_next_openin
     let reader = rusqlite::Connection::open(folder.log()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
     let kept = on(&folder, &["erase", "1"]);
-    refused(&kept, 5, "the file still has old pages");
+    assert_refused(&kept, 5, "the file still has old pages");
     drop(reader);
     assert!(read_all(&folder.log())[0].parts.has_erased());
     let next = on(&folder, &["erase", "1"]);
@@ -398,18 +398,18 @@ fn c9_a_wrong_order_to_erase_changes_nothing_and_names_the_fix() {
     write(&folder, &batch(records));
     let before = std::fs::read(folder.log()).unwrap();
     let erase = |more: &[&str]| on(&folder, &[&["erase"], more].concat());
-    refused(&erase(&["3"]), 2, "no record at position 3; its last is #2");
-    refused(&erase(&["1", "99"]), 2, "no record at position 99");
-    refused(&erase(&["2"]), 2, "no value that its schema marks as sensitive");
-    refused(&erase(&["0"]), 2, "neither a position nor a record");
-    refused(&erase(&["x"]), 2, "neither a position nor a record");
-    refused(&erase(&["sess-000000000001@7"]), 2, "has no record 7");
-    refused(&erase(&["1", "--reason", "Ann Lee, Oslo asked"]), 2, "the reason repeats what is erased");
-    refused(&systole(folder.path(), &["erase", "1", "--log", "none.db"]), 5, "none.db");
+    assert_refused(&erase(&["3"]), 2, "no record at position 3; its last is #2");
+    assert_refused(&erase(&["1", "99"]), 2, "no record at position 99");
+    assert_refused(&erase(&["2"]), 2, "no value that its schema marks as sensitive");
+    assert_refused(&erase(&["0"]), 2, "neither a position nor a record");
+    assert_refused(&erase(&["x"]), 2, "neither a position nor a record");
+    assert_refused(&erase(&["sess-000000000001@7"]), 2, "has no record 7");
+    assert_refused(&erase(&["1", "--reason", "Ann Lee, Oslo asked"]), 2, "the reason repeats what is erased");
+    assert_refused(&systole(folder.path(), &["erase", "1", "--log", "none.db"]), 5, "none.db");
     assert_eq!(std::fs::read(folder.log()).unwrap(), before);
     edit_at(&folder.log(), "UPDATE record SET time = time + 1 WHERE pos = 2");
     let before = std::fs::read(folder.log()).unwrap();
-    refused(&erase(&["1"]), 7, "position 2");
+    assert_refused(&erase(&["1"]), 7, "position 2");
     assert_eq!(std::fs::read(folder.log()).unwrap(), before);
 }
 
@@ -418,8 +418,8 @@ fn c9_a_running_organism_s_log_is_not_erased() {
     let folder = agent();
     let at = folder.path();
     let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
-    let position = marked(&log_in(at));
-    refused(&systole(at, &["erase", &position]), 5, "systole stop");
+    let position = find_marked(&log_in(at));
+    assert_refused(&systole(at, &["erase", &position]), 5, "systole stop");
     assert!(done(&systole(at, &["erase", "--dry-run", &position])).contains("would erase"));
     stop(running);
     done(&systole(at, &["erase", &position]));
@@ -503,11 +503,11 @@ fn c9_a_value_of_a_log_in_nats_is_removed_from_the_store_and_from_the_copy() {
     };
     assert!(is_stored());
 
-    let position = marked(&log);
-    refused(&systole(at, &["erase", "--whole", &position]), 2, "only sensitive values go");
+    let position = find_marked(&log);
+    assert_refused(&systole(at, &["erase", "--whole", &position]), 2, "only sensitive values go");
     let running = Running::organism(at);
-    refused(&systole(at, &["erase", &position]), 5, "try: ");
-    refused(&systole(other.path(), &["erase", &position]), 5, "is written by");
+    assert_refused(&systole(at, &["erase", &position]), 5, "try: ");
+    assert_refused(&systole(other.path(), &["erase", &position]), 5, "is written by");
     stop(running);
     let dry = json(at, &["erase", "--dry-run", &position]);
     assert!(is_stored() && !files_with(&log, "Ann Lee").is_empty());

@@ -8,8 +8,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::broker::tools;
-use crate::erase::{agent, done, files_with, json, marked, refused, the_other_verifiers_agree};
-use crate::log_records::read_all;
+use crate::erase::{
+    agent, assert_refused, done, files_with, find_marked, json, the_other_verifiers_agree, write,
+};
+use crate::log_records::{Author, Folder, batch, read_all, root};
 use crate::program::{Running, systole};
 use crate::replay::{log_in, stop};
 use crate::trail::example;
@@ -57,7 +59,7 @@ fn h7_a_log_restored_by_litestream_names_what_is_missing_and_goes_on_when_told_t
     let missing = format!("{}..{}", kept + 1, all.len());
     let way = format!("systole run --accept-loss {missing}, which goes on without these records");
     for order in [&["run"][..], &["ask", "again"]] {
-        refused(&systole(at, &[order, &FREE_PORT].concat()), 7, &way);
+        assert_refused(&systole(at, &[order, &FREE_PORT].concat()), 7, &way);
     }
     assert_eq!(read_all(&at.join("organism.db"))[..], all[..kept], "it is as it was at the second message");
 
@@ -77,7 +79,7 @@ fn c9_what_was_erased_since_the_backup_is_erased_again_also_where_it_was_repeate
     let log = log_in(at);
     std::fs::create_dir(at.join("kept")).unwrap();
     done(&systole(at, &["backup", "-o", "kept/kept.db"]));
-    let first = json(at, &["erase", &marked(&log)]);
+    let first = json(at, &["erase", &find_marked(&log)]);
     let rest: Vec<String> =
         first["repeated_at"].as_array().unwrap().iter().map(ToString::to_string).collect();
     let whole: Vec<&str> = ["erase", "--whole"].into_iter().chain(rest.iter().map(String::as_str)).collect();
@@ -125,16 +127,35 @@ fn c9_a_copy_that_is_of_no_use_to_erase_again_changes_nothing_and_is_explained()
     let at = folder.path();
     let log = log_in(at);
     done(&systole(at, &["backup", "-o", "kept.db"]));
-    done(&systole(other.path(), &["erase", &marked(&log_in(other.path()))]));
+    done(&systole(other.path(), &["erase", &find_marked(&log_in(other.path()))]));
     std::fs::write(at.join("text.db"), "no log").unwrap();
     let before = std::fs::read(&log).unwrap();
     let erase = |more: &[&str]| systole(at, &[&["erase", "--again"], more].concat());
-    refused(&erase(&["kept.db"]), 2, "kept.db: nothing was erased from it");
-    refused(&erase(&["none.db"]), 5, "none.db");
-    refused(&erase(&["text.db"]), 7, "text.db");
+    assert_refused(&erase(&["kept.db"]), 2, "kept.db: nothing was erased from it");
+    assert_refused(&erase(&["none.db"]), 5, "none.db");
+    assert_refused(&erase(&["text.db"]), 7, "text.db");
     assert_eq!(erase(&["kept.db", "12"]).code, Some(2), "positions are named by the copy");
     assert_eq!(erase(&["kept.db", "--whole"]).code, Some(2));
     let foreign = log_in(other.path());
-    refused(&erase(&[foreign.to_str().unwrap()]), 2, "it is not a copy of this log");
+    assert_refused(&erase(&[foreign.to_str().unwrap()]), 2, "it is not a copy of this log");
     assert_eq!(std::fs::read(&log).unwrap(), before);
+}
+
+#[test]
+fn c9_only_the_records_that_both_logs_have_are_erased_again_and_the_others_are_named() {
+    let (newer, restored) = (Folder::new(), Folder::new());
+    let mut author = Author::default();
+    write(&newer, &batch([author.in_parts(&root(1), [false; 3])]));
+    std::fs::copy(newer.log(), restored.log()).unwrap();
+    write(&newer, &batch([2, 3].map(|n| author.in_parts(&root(n), [false; 3]))));
+    let erase = ["erase", "--log", "organism.db"];
+    done(&systole(newer.path(), &[&erase[..], &["1", "2", "3"]].concat()));
+    write(&restored, &batch([Author::default().in_parts(&root(4), [false; 3])]));
+
+    // The restored log has another record at the second position, and none at the third.
+    let log = newer.log();
+    let ran =
+        systole(restored.path(), &[&erase[..], &["--again", log.to_str().unwrap(), "--dry-run"]].concat());
+    assert!(done(&ran).contains("would erase #1: 2 values"), "{ran:?}");
+    assert!(ran.stderr.contains("#2: another record than in ") && ran.stderr.contains("#3: erased there"));
 }
