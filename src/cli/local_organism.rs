@@ -128,6 +128,7 @@ fn build_plan(
         given_up: None,
         proof,
         followers,
+        schedules: file.schedules,
     })
 }
 
@@ -220,6 +221,7 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
             }
             exit
         }
+        StartFault::Schedule { .. } => screen.fail(CommandExit::Configuration, fault),
         StartFault::Unsigned(fault) => report_unsigned(screen, fault),
         StartFault::Machine(_) => {
             let fix = "run it again; if it fails again, systole doctor";

@@ -28,6 +28,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &MemoryLog) -> Organism
         given_up: None,
         proof: None,
         followers: Vec::new(),
+        schedules: Vec::new(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

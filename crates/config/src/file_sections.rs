@@ -24,6 +24,7 @@ use super::models::ModelMap;
 use super::party::Party;
 use super::payloads::{self, PayloadMap};
 use super::proof::BoundedProof;
+use super::schedules::ScheduleMap;
 use super::section::{SectionKeys, form, section};
 use super::tree::{Node, Span, Value};
 use super::value::{self};
@@ -47,6 +48,7 @@ section! {
         log: below <LogKeys> "where the log is kept";
         proof: optional("none") <BoundedProof> "signs checkpoints of the log while the organism runs, and sends them to witnesses";
         follow: default(Vec::new()) <FollowerMap> "receivers outside that get the events or the traces of the log while the organism runs, by name";
+        schedules: default(Vec::new()) <ScheduleMap> "messages that are sent at certain times while the organism runs, by name";
         console: below <ConsoleKeys> "the HTTP door";
         clients: default(Vec::new()) <ClientMap> "clients that may connect from outside, in addition to the operator, by name";
         payloads: optional("none") <PayloadMap> "payloads in the compact form, by name";

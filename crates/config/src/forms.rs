@@ -66,6 +66,10 @@ form! {
 }
 
 form! {
+    /// Any value. What it may be depends on other parts of the organism.
+    pub(super) AsWritten -> Node { KeyForm::Anything, copy_node }
+}
+form! {
     /// How often something may happen.
     pub(super) RateText -> Rate { KeyForm::Pattern("^[1-9][0-9]{0,5}/[smh]$"), read_rate }
 }

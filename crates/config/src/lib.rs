@@ -57,6 +57,7 @@ mod reach;
 pub mod rehearsal;
 mod sandbox_paths;
 mod sandboxes;
+mod schedules;
 mod schemas;
 mod secrets;
 mod section;
@@ -72,6 +73,7 @@ mod value;
 mod windows;
 pub mod workflow_limits;
 mod workflows;
+mod written_payloads;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -113,6 +115,7 @@ pub use log_kept::{Durability, LogKept};
 pub use pinning::{McpServer, mcp_servers};
 pub use programs::work_on_copy;
 pub use proof::ProofSettings;
+pub use schedules::ScheduleSettings;
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
 pub(crate) use workflows::taken_ids;
@@ -153,6 +156,8 @@ pub struct OrganismFile {
     pub proof: Option<ProofSettings>,
     /// Who gets the events of the log.
     pub followers: Vec<FollowerSettings>,
+    /// What is sent at which times.
+    pub schedules: Vec<ScheduleSettings>,
     /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
     /// The mistake if the folder of the log is missing.
@@ -343,6 +348,7 @@ fn check(
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let follow = &declared.keys.follow.value;
     let followers = lies.map(|_| followers::resolve(&mut diagnostics, follow, &declared.parties));
+    let timed = lies.map(|_| schedules::resolve(&mut diagnostics, &declared)).unwrap_or_default();
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
@@ -376,6 +382,10 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
+    let schedules = schedules::make_payloads(&mut diagnostics, timed, &composition, shelf.is_proved());
+    if !diagnostics.is_clean() {
+        return Err(diagnostics.into_mistakes());
+    }
     let ((bus, managed, bus_key), log_kept) = match declared.log_kept {
         Some(kept) => (split_broker(Some(kept.broker)), kept.kept),
         None => (split_broker(declared.keys.bus.and_then(|bus| bus.value)), None),
@@ -397,6 +407,7 @@ fn check(
         tokens: composed.tokens,
         proof,
         followers: followers.unwrap_or_default(),
+        schedules,
         warnings,
         no_log_folder,
     })

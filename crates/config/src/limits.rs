@@ -25,6 +25,8 @@ pub(crate) const SEED_CHARACTERS: usize = 58;
 
 /// Bytes of the name of a header: servers take no longer ones.
 pub(crate) const HEADER_NAME: usize = 64;
+/// Schedules of an organism: the pump looks at each of them whenever it wakes.
+pub(crate) const SCHEDULES: usize = 256;
 /// Places that get each checkpoint: each costs a request.
 pub(crate) const PLACES: usize = 16;
 /// Tokens that a request keeps free, because the provider may count differently.

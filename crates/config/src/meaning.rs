@@ -86,7 +86,10 @@ impl<'a> Warnings<'a> {
     /// The parties that a message can reach, from outside or through other reachable parties.
     fn list_called(&self) -> BTreeSet<&'a str> {
         let open = self.declared.parties.iter().filter(|party| self.is_open(party));
-        let mut waiting: VecDeque<&'a str> = open.map(|party| party.key.value.as_str()).collect();
+        let scheduled =
+            self.declared.keys.schedules.value.iter().filter_map(|one| one.keys.as_ref()?.to.as_ref());
+        let open = open.map(|party| party.key.value.as_str());
+        let mut waiting: VecDeque<&'a str> = open.chain(scheduled.map(|to| to.value.as_str())).collect();
         let mut called = BTreeSet::new();
         while let Some(name) = waiting.pop_front() {
             if called.insert(name) {

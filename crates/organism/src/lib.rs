@@ -31,6 +31,7 @@ pub mod replaying;
 pub mod resting_verdict;
 pub mod runfile;
 pub mod running;
+mod scheduling;
 pub mod skipping;
 pub mod standing_by;
 pub mod steer_payload;

@@ -26,6 +26,8 @@ pub(crate) const OWN_RECORDS: usize = 4;
 pub(crate) const JUDGED: usize = 64;
 /// How long nothing must happen before the dirty folds are written as rows.
 pub(crate) const IDLE: Duration = Duration::from_secs(1);
+/// How often the wall clock is read while a schedule waits for its next tick.
+pub(crate) const WALL_CLOCK_LOOK: Duration = Duration::from_secs(10);
 /// How long the index waits after a record for more of them.
 pub(crate) const INDEX_PAUSE: Duration = Duration::from_secs(1);
 /// How often calls are looked for that wait for too long, within the time that is too long.

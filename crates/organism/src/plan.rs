@@ -8,7 +8,7 @@ use super::proving::{ProofPlan, SigningFault};
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerCredentials, BrokerFault};
 use systole_carriers::{InheritedVariables, InlineListener};
-use systole_config::LogKept;
+use systole_config::{LogKept, ScheduleSettings};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
@@ -45,6 +45,8 @@ pub struct RunPlan {
     pub proof: Option<ProofPlan>,
     /// Who gets the events of the log, if it is in a file.
     pub followers: Vec<FollowerPlan>,
+    /// What is sent at which times.
+    pub schedules: Vec<ScheduleSettings>,
 }
 
 /// Called with the sign of the pump that writes the log.
@@ -90,6 +92,14 @@ pub enum StartFault {
         thread: ThreadId,
         /// The hash of the configuration.
         config: Digest,
+        /// The reason.
+        words: String,
+    },
+    /// What a schedule sends is not what its listener takes.
+    #[error("what the schedule {name} sends is refused: {words}")]
+    Schedule {
+        /// The schedule.
+        name: Name,
         /// The reason.
         words: String,
     },

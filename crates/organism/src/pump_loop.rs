@@ -89,6 +89,8 @@ pub struct RestReport {
     pub out: usize,
     /// The tick at which something is due.
     pub next: Option<Millis>,
+    /// The tick at which a schedule is due.
+    pub schedule: Option<Millis>,
 }
 
 /// How the loop and a test that skips time talk to each other. A running organism has none of these.
@@ -154,8 +156,8 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
 fn report_rest(engine: &Engine, lines: &LoopChannels, rests: Option<&RestChannels>) {
     let Some(rests) = rests else { return };
     let is_quiet = engine.is_idle() && lines.inputs.is_empty();
-    let (out, next) = (engine.out_count(), engine.next_moment());
-    rests.rest.send_modify(|rest| *rest = RestReport { turn: rest.turn + 1, is_quiet, out, next });
+    let (out, next, schedule) = (engine.out_count(), engine.next_moment(), engine.next_schedule());
+    rests.rest.send_modify(|rest| *rest = RestReport { turn: rest.turn + 1, is_quiet, out, next, schedule });
 }
 
 /// Waits until a test asks for another round; forever if there is no test.
@@ -231,8 +233,11 @@ fn describe_unwritten(stall: Option<&str>) -> String {
 /// How long nothing needs to be done if no input comes.
 fn measure_pause(engine: &Engine, clock: &dyn Clock) -> Duration {
     let idle = if engine.has_dirty() { limits::IDLE } else { Duration::MAX };
-    let due = engine.next_moment().map(|at| Duration::from_millis(at.count_since(clock.ticks())));
-    due.map_or(idle, |due| due.min(idle))
+    let left = |at: Millis| Duration::from_millis(at.count_since(clock.ticks()));
+    let due = engine.next_moment().map(left);
+    // Schedules follow the wall clock. No one says when it was set, or how long the machine slept.
+    let schedule = engine.next_schedule().map(|at| left(at).min(limits::WALL_CLOCK_LOOK));
+    due.into_iter().chain(schedule).fold(idle, Duration::min)
 }
 
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.

@@ -16,6 +16,7 @@ use super::keeping::{self, OwnedLog, WritableLog};
 use super::live_messages::LiveVoice;
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
+use super::scheduling;
 use super::skipping::RehearsalParts;
 use super::stuck_calls;
 use super::tail::LogTail;
@@ -236,6 +237,7 @@ impl Organism {
         let proof = proving::open_signer(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(limits::QUEUE));
         let (state, pages, last, orphans) = recover_state(&log, &composition, &plan.directory, &*plan.steps)?;
+        let schedules = scheduling::judge_schedules(&composition, plan.schedules)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
         let used = open_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
@@ -257,6 +259,7 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).of_organism(program.await.unwrap_or_default());
+        let engine = engine.with_schedules(schedules);
         let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];

@@ -34,6 +34,8 @@ pub enum OrganismActivity {
     Works,
     /// Nothing happens before this tick.
     WaitsUntil(Millis),
+    /// Nothing happens before this tick, when a schedule is due.
+    RestsUntil(Millis),
     /// Nothing happens until someone sends something.
     Rests,
     /// The pump has ended.
@@ -79,10 +81,12 @@ impl SkippedTime {
         if !rest.is_quiet || rest.out > asleep {
             return OrganismActivity::Works;
         }
-        match rest.next.into_iter().chain(first).min() {
-            Some(tick) if tick <= self.ticks() => OrganismActivity::Works,
-            Some(tick) => OrganismActivity::WaitsUntil(tick),
-            None => OrganismActivity::Rests,
+        let work = rest.next.into_iter().chain(first).min();
+        match (work, work.into_iter().chain(rest.schedule).min()) {
+            (_, Some(tick)) if tick <= self.ticks() => OrganismActivity::Works,
+            (Some(_), Some(tick)) => OrganismActivity::WaitsUntil(tick),
+            (None, Some(tick)) => OrganismActivity::RestsUntil(tick),
+            (_, None) => OrganismActivity::Rests,
         }
     }
 

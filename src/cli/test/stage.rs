@@ -104,6 +104,7 @@ impl TestStage {
             given_up: None,
             proof: None,
             followers: Vec::new(),
+            schedules: file.schedules.clone(),
         };
         let organism =
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;
@@ -180,7 +181,8 @@ impl TestStage {
                     skips += 1;
                     self.time.skip_to(tick);
                 }
-                OrganismActivity::Rests => return Err(StuckTest::Rests),
+                // Only `after` lets schedules have their times.
+                OrganismActivity::RestsUntil(_) | OrganismActivity::Rests => return Err(StuckTest::Rests),
                 OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
             }
         }
@@ -192,12 +194,12 @@ impl TestStage {
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
-                OrganismActivity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
-                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests if self.time.ticks() >= end => {
-                    return self.read_records().map_err(StuckTest::from);
+                OrganismActivity::WaitsUntil(tick) | OrganismActivity::RestsUntil(tick) if tick <= end => {
+                    self.time.skip_to(tick);
                 }
-                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => self.time.skip_to(end),
                 OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
+                _ if self.time.ticks() >= end => return self.read_records().map_err(StuckTest::from),
+                _ => self.time.skip_to(end),
             }
         }
     }
@@ -207,11 +209,11 @@ impl TestStage {
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,
-                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => {
+                OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
+                _ => {
                     self.read_records()?;
                     return Ok(self.time.ticks());
                 }
-                OrganismActivity::Ended => return Err(StuckTest::Ended("the organism ended".to_owned())),
             }
         }
     }

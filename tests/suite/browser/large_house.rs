@@ -165,6 +165,7 @@ async fn start(folder: &Path) -> Organism {
         given_up: None,
         proof: None,
         followers: Vec::new(),
+        schedules: Vec::new(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),

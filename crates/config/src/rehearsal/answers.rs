@@ -6,13 +6,13 @@ use std::path::Path;
 
 use systole_kit::schema::find_nearest;
 
-use super::payload::{self, Among};
 use super::table::STAND_IN;
 use crate::diagnostic::FilePlace;
 use crate::diagnostics::Diagnostics;
 use crate::traps;
 use crate::tree::{Node, Value};
 use crate::value::{At, count, flag, map, text, texts};
+use crate::written_payloads::{Among, WrittenPayload, read_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -48,7 +48,7 @@ pub(super) struct Written {
 struct WrittenAnswer {
     place: FilePlace,
     only_if: Vec<String>,
-    says: Result<At<payload::Written>, (String, bool)>,
+    says: Result<At<WrittenPayload>, (String, bool)>,
     times: usize,
 }
 
@@ -74,7 +74,7 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
         let path = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
             "if" => only_if = one_or_several(diagnostics, &entry.value, &path),
-            "answer" => says = payload::read(diagnostics, &entry.value, &path, folder),
+            "answer" => says = read_payload(diagnostics, &entry.value, &path, folder),
             "fails" => fails = text(diagnostics, &entry.value, &path).map(|found| found.value),
             "retry" => retry = flag(diagnostics, &entry.value, &path).unwrap_or(false),
             "times" => times = count(diagnostics, &entry.value, &path, 1, 1_000_000).unwrap_or(1),

@@ -6,7 +6,6 @@
 
 mod answers;
 mod exports;
-mod payload;
 mod steps;
 mod table;
 
@@ -29,9 +28,9 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
 
+pub use crate::written_payloads::{ExactPayload, ExpectedPayload};
 pub use answers::{StandIn, StandInAnswer};
 pub use exports::ExpectedReplay;
-pub use payload::{ExactPayload, ExpectedPayload};
 pub use steps::{ExpectedFailure, PlacedText, REPORT, TestDecision, TestMessage, TestQuestion, TestStep};
 pub use table::{TEST_KEYS, TOP};
 use table::{TestCaseKeys, TestFileKeys};

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use systole_kit::schema::find_nearest;
 
-use super::payload::{self, Among, ExpectedPayload};
 use super::table::TestStepKeys;
 use crate::diagnostic::FilePlace;
 use crate::diagnostics::Diagnostics;
 use crate::section::SectionKeys;
 use crate::tree::{Node, Span, Value};
 use crate::value::{At, SetKeys, text};
+use crate::written_payloads::{Among, ExpectedPayload, WrittenPayload, read_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -108,20 +108,20 @@ pub struct ExpectedFailure {
 /// An unresolved step.
 pub(super) struct Written {
     at: Span,
-    send: Option<At<payload::Written>>,
+    send: Option<At<WrittenPayload>>,
     to: Option<At<String>>,
     /// Whether there is a `to`, even an unreadable one.
     has_to: bool,
     from: Option<At<String>>,
     is_same_thread: bool,
     after_ms: Option<u64>,
-    held: Option<At<payload::Written>>,
-    decides: Option<(&'static str, At<payload::Written>)>,
+    held: Option<At<WrittenPayload>>,
+    decides: Option<(&'static str, At<WrittenPayload>)>,
     asked: Option<At<String>>,
     choose: Option<At<String>>,
     note: Option<String>,
     refused: Option<ExpectedFailure>,
-    answer: Option<At<payload::Written>>,
+    answer: Option<At<WrittenPayload>>,
     fails: Option<ExpectedFailure>,
     xpath: Vec<PlacedText>,
     log: Vec<PlacedText>,
@@ -165,14 +165,14 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
 fn step(diagnostics: &mut Diagnostics, at: Span, keys: TestStepKeys, folder: &Path) -> Written {
     let path = |key: &str| format!("{}.{key}", keys.own.path);
     let mut payload = |key: &str, node: &Option<At<Node>>| {
-        payload::read(diagnostics, &node.as_ref()?.value, &path(key), folder)
+        read_payload(diagnostics, &node.as_ref()?.value, &path(key), folder)
     };
     let (send, held) = (payload("send", &keys.send), payload("held", &keys.held));
     let (answer, amend) = (payload("answer", &keys.answer), payload("amend", &keys.amend));
     let mut failed =
         |key: &str, node: &Option<At<Node>>| failure(diagnostics, &node.as_ref()?.value, &path(key));
     let (refused, fails) = (failed("refused", &keys.refused), failed("fails", &keys.fails));
-    let named = |found: At<String>| At { at: found.at, value: payload::Written::Element(found.value) };
+    let named = |found: At<String>| At { at: found.at, value: WrittenPayload::Element(found.value) };
     let decides =
         [("approve", keys.approve.map(named)), ("reject", keys.reject.map(named)), ("amend", amend)];
     Written {
@@ -330,7 +330,7 @@ fn resolve_step(diagnostics: &mut Diagnostics, composition: &Composition, step: 
     let answer = step.answer.as_ref().and_then(|written| {
         let place = diagnostics.place(written.at);
         match &written.value {
-            payload::Written::Element(none) if none == "none" => Some((place, None)),
+            WrittenPayload::Element(none) if none == "none" => Some((place, None)),
             _ => Some((place, Some(Among::all(composition, "answer").expect_payload(diagnostics, written)?))),
         }
     });

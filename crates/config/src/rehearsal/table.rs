@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use crate::diagnostics::Diagnostics;
-use crate::forms::{AnyText, TimeWithin, Unread, WordOf, copy_node, word_choice};
+use crate::forms::{AnyText, AsWritten, TimeWithin, Unread, WordOf, copy_node, word_choice};
 use crate::key::{ConfigKey, KeyForm, KeyRow};
 use crate::limits::DAY;
 use crate::section::{Form, SectionKeys, form, list_keys, section};
@@ -63,10 +63,6 @@ section! { pub(super) TestStepKeys with own {
 word_choice! { ExactWord: bool { "exact" = true, "valid" = false } }
 word_choice! { ThreadWord: bool { "new" = false, "same" = true } }
 
-form! {
-    /// Any value. What it may be depends on the organism.
-    pub(super) AsWritten -> Node { KeyForm::Anything, copy_node }
-}
 form! {
     /// One text, or several.
     pub(super) TextOrTexts -> Vec<At<String>> { KeyForm::Texts, read_texts }

@@ -59,7 +59,7 @@ fn find_addressee(admitted: &Admitted) -> Result<Name, Refusal> {
     }
 }
 
-fn open_root(
+pub(super) fn open_root(
     d: &mut DecisionBuilder<'_>,
     client: &Name,
     key: &Key,

@@ -11,8 +11,8 @@ use super::fold::apply_to;
 use super::refusing::{find_living, refuse_outside_calls, throttled_code};
 use super::state::PumpState;
 use super::{
-    asking, cancelling, ending, failing, journaling, losing, pausing, persons, reopening, replying, timers,
-    wall,
+    asking, cancelling, ending, failing, journaling, losing, pausing, persons, reopening, replying,
+    scheduling, timers, wall,
 };
 use crate::rules::{core_payload, follower_payload, stuck_payload};
 use crate::types::codes::Code;
@@ -35,6 +35,8 @@ pub fn decide_event(state: &mut PumpState, event: Event) -> Decision {
             tell_sys(d, body);
         }
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
+        EventKind::Watched { known, are_all } => scheduling::watch_schedules(d, &known, are_all),
+        EventKind::Ticked(due) => scheduling::take_ticks(d, &due),
         EventKind::Stopping { mode, out } => tell_sys(d, core_payload::write_shutdown(mode, out)),
         EventKind::Asked { asked, bound } => asking::take_message(d, asked, bound),
         EventKind::Replied(judged) => replying::take_reply(d, judged, None),
@@ -82,6 +84,7 @@ fn take_order(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
         ClientOrder::CancelCall { ticket, by, thread, call } => {
             cancelling::cancel_call(d, ticket, &by, (&thread, &call));
         }
+        ClientOrder::Schedule(order) => scheduling::order_schedule(d, order),
         ClientOrder::End { ticket, by, thread } => ending::end_thread(d, ticket, &by, &thread),
     }
 }

@@ -22,6 +22,7 @@ use crate::types::person::{PersonDecision, PersonRequestId, Ruling};
 use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, ProgramFile, Seed, StoredDocument};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
+use crate::types::schedule::{DueTicks, ScheduleChange};
 use crate::types::time::Millis;
 
 /// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
@@ -49,6 +50,15 @@ pub enum EventKind {
     },
     /// The log continues without some acknowledged positions.
     GaveUp(LostRange),
+    /// The pump begins to watch schedules, or the wall clock was set back.
+    Watched {
+        /// The schedules of the file, or some of them.
+        known: Vec<KnownSchedule>,
+        /// Whether these are all.
+        are_all: bool,
+    },
+    /// Ticks of a schedule are due. The threads that its key could mean are in memory.
+    Ticked(DueTicks),
     /// The organism stops.
     Stopping {
         /// How: `drain`.
@@ -143,6 +153,11 @@ impl EventKind {
                 }
                 _ => Vec::new(),
             },
+            EventKind::Ticked(due) => due.schedule.payload.sensitive().to_vec(),
+            EventKind::Ordered(ClientOrder::Schedule(ScheduleOrder {
+                change: ScheduleChange::Fire(Some((schedule, _))),
+                ..
+            })) => schedule.payload.sensitive().to_vec(),
             EventKind::Ordered(ClientOrder::Ruled(Ruling {
                 says: PersonDecision::Amend(amendment), ..
             })) => amendment.as_ref().as_ref().map(of).unwrap_or_default(),
@@ -226,6 +241,8 @@ pub enum ClientOrder {
     },
     /// A client has a failed root go on.
     Retry(RetryOrder),
+    /// A person pauses, resumes or fires a schedule.
+    Schedule(ScheduleOrder),
     /// A person ends a root at rest.
     End {
         /// The asker's ticket.
@@ -244,6 +261,7 @@ impl ClientOrder {
             ClientOrder::Ruled(Ruling { ticket, by, .. })
             | ClientOrder::Pause(PauseOrder { ticket, by, .. })
             | ClientOrder::Retry(RetryOrder { ticket, by, .. })
+            | ClientOrder::Schedule(ScheduleOrder { ticket, by, .. })
             | ClientOrder::Cancel { ticket, by, .. }
             | ClientOrder::CancelCall { ticket, by, .. }
             | ClientOrder::End { ticket, by, .. } => (*ticket, by),
@@ -251,10 +269,10 @@ impl ClientOrder {
     }
 
     /// The thread that must be in memory. `None` for a decision, because everything that waits for a person is in
-    /// memory, and for a pause of everything.
+    /// memory, for a schedule, and for a pause of everything.
     pub fn thread(&self) -> Option<&ThreadId> {
         match self {
-            ClientOrder::Ruled(_) => None,
+            ClientOrder::Ruled(_) | ClientOrder::Schedule(_) => None,
             ClientOrder::Pause(order) => order.thread.as_ref(),
             ClientOrder::Retry(order) => Some(&order.thread),
             ClientOrder::Cancel { thread, .. }
@@ -277,6 +295,33 @@ pub struct PauseOrder {
     pub halts: bool,
     /// The person's note.
     pub note: Option<String>,
+}
+
+/// An order about a schedule.
+#[derive(Clone, Debug)]
+pub struct ScheduleOrder {
+    /// The asker's ticket.
+    pub ticket: Ticket,
+    /// The client that asks.
+    pub by: Name,
+    /// The schedule.
+    pub name: Name,
+    /// What is to change.
+    pub change: ScheduleChange,
+    /// The first and the last tick that passed while it was paused, if it is resumed and there are some. The pump adds
+    /// them.
+    pub passed: Option<(Millis, Millis)>,
+}
+
+/// A schedule of the file, as far as the log may know it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownSchedule {
+    /// Its name.
+    pub name: Name,
+    /// When it ticks, as the file says it.
+    pub rule: String,
+    /// Its next tick from now on.
+    pub next: Option<Millis>,
 }
 
 /// An order to open the failed call of a root again.

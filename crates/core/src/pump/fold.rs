@@ -16,7 +16,8 @@ use super::state::{
 };
 use crate::rules::core_payload::AttemptState;
 use crate::rules::{
-    approval_payload, budget_payload, core_payload, labels, question, retry_payload, view_payload,
+    approval_payload, budget_payload, core_payload, labels, question, retry_payload, schedule_payload,
+    view_payload,
 };
 use crate::types::budget::UsedAmounts;
 use crate::types::codes::Code;
@@ -117,7 +118,7 @@ fn fold_message(thread: &mut Thread, record: &Record, role: MessageRole) {
         MessageRole::Inbox => fold_inbox(thread, record),
         MessageRole::WrapUp => wrap_up(thread, record),
         MessageRole::Tell => fold_notice(thread, record),
-        MessageRole::Told => {}
+        MessageRole::Told => fold_news(thread, record),
         _ => fold_item(thread, record),
     }
 }
@@ -142,6 +143,15 @@ fn fold_notice(thread: &mut Thread, record: &Record) {
     };
     let budget_use = budget_use_of(thread, about.as_ref());
     open_call(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
+}
+
+/// What the core says beside all calls. Only news of schedules is state.
+fn fold_news(thread: &mut Thread, record: &Record) {
+    if thread.id.is_sys()
+        && let Some(news) = schedule_payload::read_news(&record.body)
+    {
+        thread.schedules.entry(news.schedule.clone()).or_default().fold_news(news, record.header.time);
+    }
 }
 
 /// A call waits for a person, or no longer does. A rejected call waits until its outcome.

@@ -34,6 +34,7 @@ pub mod replies;
 pub mod replying;
 mod requests;
 mod reserving;
+mod scheduling;
 mod showing;
 pub mod state;
 mod steering;

@@ -5,6 +5,7 @@
 mod budget_use;
 mod journal;
 mod person;
+mod schedule;
 mod timer;
 
 pub use journal::{AttemptEntry, EntryKind, Journal};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
+pub use self::schedule::ScheduleState;
 pub use self::timer::{FiringTarget, Timer, TimerFiring};
 use super::buckets::ReportBuckets;
 use super::replies::RecentReplies;
@@ -157,6 +159,8 @@ pub struct Thread {
     pub paused: Option<Millis>,
     /// The number of requests to a person so far, over the whole log. Only `sys` counts them.
     pub person_requests: u64,
+    /// The schedules. Only `sys` has some.
+    pub schedules: BTreeMap<Name, ScheduleState>,
     /// When its last record was made.
     pub touched: Millis,
 }
@@ -499,7 +503,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 21;
+const ROW_VERSION: u8 = 22;
 
 impl Thread {
     /// A thread before its first record.
@@ -521,6 +525,7 @@ impl Thread {
             ended: false,
             paused: None,
             person_requests: 0,
+            schedules: BTreeMap::new(),
             touched: Millis(0),
         }
     }

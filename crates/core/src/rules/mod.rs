@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod question;
 pub mod refusing;
 pub mod retry_payload;
+pub mod schedule_payload;
 pub mod stuck_payload;
 pub mod todo;
 pub mod view_payload;

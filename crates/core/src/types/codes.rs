@@ -76,7 +76,7 @@ codes! {
         try "wait for an answer, then send it again";
     RestingThread "thread.resting" true "the thread rests; there is nothing to steer"
         try "an ordinary payload, which opens the next call";
-    UnpausedThread "thread.not-paused" false "the thread, or everything, is not paused; there is nothing to resume"
+    UnpausedThread "thread.not-paused" false "the thread, the schedule, or everything, is not paused; there is nothing to resume"
         try "`systole ps` shows what is paused";
     CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled"
         try "a new thread; what is recorded can be read with `systole log`";
@@ -140,6 +140,10 @@ codes! {
         try "one of the choices that the refusal lists; a note if there are none";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
+    UnknownSchedule "schedule.unknown" true "the running organism has no schedule of this name"
+        try "`systole schedules` lists them; a schedule begins when the organism runs with it";
+    BusySchedule "schedule.overlap" true "what the schedule sent last is still at work"
+        try "wait until its thread is answered, or `systole cancel` ends that";
     IngressRate "ingress.rate" true "this client has sent as much as the file allows in a time"
         try "wait as long as `Retry-After` says, then send it again with the same key; `clients.NAME.rate` is the limit";
     IngressQueue "ingress.queue" true "as many calls of this client wait for that listener as the file allows"

@@ -151,6 +151,11 @@ impl Name {
         Name("mcp".into())
     }
 
+    /// The sender of what schedules send. No client and no listener can have this name.
+    pub fn new_schedule() -> Name {
+        Name("core.schedule".into())
+    }
+
     /// The person who decides a request, before it is known who that is.
     pub fn new_person() -> Name {
         Name("person".into())
@@ -158,7 +163,7 @@ impl Name {
 
     /// Names that are reserved for the system.
     pub fn is_reserved(&self) -> bool {
-        matches!(self.as_str(), "core" | "sys" | "cli" | "console" | "person" | "operator")
+        matches!(self.as_str(), "core" | "sys" | "cli" | "console" | "person" | "operator" | "core.schedule")
     }
 }
 

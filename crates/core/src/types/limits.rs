@@ -177,6 +177,8 @@ pub const REFUSALS_AT_ONCE: u64 = 20;
 pub const REFUSAL_EVERY_MS: u64 = 1_000;
 /// Milliseconds until the log is asked again after it could not be read.
 pub const LOG_PAUSE_MS: u64 = 10_000;
+/// Milliseconds after its moment at which the tick of a schedule counts as missed.
+pub const TICK_LATE_MS: u64 = 60_000;
 /// Milliseconds in which refusals are counted before the count is reported.
 pub const REFUSALS_TOLD_MS: u64 = 10_000;
 /// Threads of one sender whose refusals are counted separately; the rest is counted for `sys`.

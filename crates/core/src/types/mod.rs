@@ -22,5 +22,6 @@ pub mod public_origin;
 pub mod rate;
 pub mod record;
 pub mod refusal;
+pub mod schedule;
 pub mod subject;
 pub mod time;

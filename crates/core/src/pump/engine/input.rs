@@ -16,6 +16,7 @@ use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
+use crate::types::schedule::DueTicks;
 use crate::types::time::{Millis, spell_duration};
 
 /// Something for the pump.
@@ -88,6 +89,8 @@ pub enum PumpInput {
     Noticed(PumpNotice),
     /// An order of a client.
     Ordered(ClientOrder),
+    /// Ticks of a schedule that are due, while the pump asks the log for the root that they may have opened.
+    Ticked(DueTicks),
     /// A timer that is due, while the pump asks the log for its note.
     Ripe(DueTimer),
     /// The answer of the log.
@@ -121,7 +124,7 @@ impl Engine {
 
     fn take_in(&mut self, input: PumpInput) {
         match input {
-            PumpInput::Many(_) | PumpInput::Written(_) | PumpInput::Ripe(_) => {}
+            PumpInput::Many(_) | PumpInput::Written(_) | PumpInput::Ripe(_) | PumpInput::Ticked(_) => {}
             PumpInput::Asked(asked) => self.take_message(asked, None),
             PumpInput::Judged(judged) => self.take_judged(judged),
             PumpInput::Stray(stray) => self.take_event(EventKind::Stray(stray)),
@@ -185,6 +188,10 @@ impl Engine {
 
     /// Decides on an order as soon as its thread is in memory.
     fn take_order(&mut self, order: ClientOrder) {
+        let order = match order {
+            ClientOrder::Schedule(order) if self.stalled.is_none() => return self.order_schedule(order),
+            order => order,
+        };
         let is_here =
             |id: &&ThreadId| self.state.find_thread(id).is_some() && !self.parked.contains_key(&id.stem());
         let absent = order.thread().filter(|id| !is_here(id)).cloned();
@@ -388,6 +395,7 @@ impl Engine {
         self.elapse_budgets();
         self.tell_counts(now);
         self.fire_ripe();
+        self.fire_schedules();
         self.try_waiting();
         self.dispatch_ready();
     }

@@ -163,6 +163,7 @@ impl Engine {
             Some(PumpInput::Judged(judged)) => self.take_event(EventKind::Replied(judged)),
             // `input` would park the order again while others wait behind it.
             Some(PumpInput::Ordered(order)) => self.take_event(EventKind::Ordered(order)),
+            Some(PumpInput::Ticked(due)) => self.take_due(due),
             Some(other) => self.take_input(other),
             None => {}
         }
@@ -221,6 +222,7 @@ impl Engine {
             }
             Some(PumpInput::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
             Some(PumpInput::Ripe(ripe)) => return self.refuse_firing(ripe, refusal),
+            Some(PumpInput::Ticked(due)) => return self.refuse_due(&due, refusal),
             // The thread cannot be read, so the count is reported in `sys`.
             Some(PumpInput::Noticed(notice)) => return self.take_event(EventKind::Noticed(notice)),
             _ => return,

@@ -12,6 +12,7 @@ mod input;
 mod looked_up;
 mod lookup;
 mod recalling;
+mod scheduling;
 mod timing;
 mod viewing;
 mod waiting_out;
@@ -127,6 +128,8 @@ pub struct Engine {
     program: Option<Digest>,
     /// What clients sent at their rates. `None` if no rate counts, as in a replay.
     client_gates: Option<FastMap<Name, RateGate>>,
+    /// The schedules that it fires. `None` in a replay, in which the log says what was fired.
+    schedules: Option<scheduling::WatchedSchedules>,
 }
 
 impl Engine {
@@ -174,6 +177,7 @@ impl Engine {
             given_up: None,
             program: None,
             client_gates: None,
+            schedules: None,
         };
         engine.dirty.extend(engine.state.threads.keys().cloned());
         engine
@@ -234,6 +238,7 @@ impl Engine {
         self.take_up_timers();
         self.take_up_running();
         self.take_up_waits();
+        self.take_up_schedules();
         self.take_up();
     }
 

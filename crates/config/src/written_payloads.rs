@@ -1,4 +1,4 @@
-//! A payload in a test file: an element with its fields, an element alone, XML, or the path of an XML file. Input:
+//! A payload in a file: an element with its fields, an element alone, XML, or the path of an XML file. Input:
 //! the written payload. Output: its bytes, and the form in which payloads are compared.
 
 use std::path::Path;
@@ -18,7 +18,7 @@ const FIX: &str =
     "{ELEMENT: TEXT}, {ELEMENT: {FIELD: VALUE}}, ELEMENT alone, XML, or the path of an .xml file";
 
 /// An unresolved payload.
-pub(super) enum Written {
+pub(crate) enum WrittenPayload {
     /// An element with any content.
     Element(String),
     /// XML, byte for byte.
@@ -50,25 +50,25 @@ pub struct ExactPayload {
 }
 
 /// Reads a payload.
-pub(super) fn read(
+pub(crate) fn read_payload(
     diagnostics: &mut Diagnostics,
     node: &Node,
     path: &str,
     folder: &Path,
-) -> Option<At<Written>> {
+) -> Option<At<WrittenPayload>> {
     let value = match &node.value {
         Value::Text { text, .. } if text.trim_start().starts_with('<') => {
-            Written::Xml(text.trim().as_bytes().to_vec())
+            WrittenPayload::Xml(text.trim().as_bytes().to_vec())
         }
         Value::Text { text, .. } if text.ends_with(".xml") => match std::fs::read(folder.join(text)) {
-            Ok(bytes) => Written::Xml(bytes),
+            Ok(bytes) => WrittenPayload::Xml(bytes),
             Err(error) => {
                 let told = format!("{path}: {text}: {}", systole_system::system::describe_error(&error));
                 diagnostics.report(Code::ConfigUnreadable, node.span, &told, FIX);
                 return None;
             }
         },
-        Value::Text { text, .. } if is_name(text) => Written::Element(text.clone()),
+        Value::Text { text, .. } if is_name(text) => WrittenPayload::Element(text.clone()),
         Value::Map(entries) if entries.len() == 1 && entries.iter().all(|entry| is_name(&entry.key)) => {
             let entry = entries.first()?;
             let mut fields = Vec::new();
@@ -77,7 +77,7 @@ pub(super) fn read(
                 Value::Text { text, .. } => fields.push(format!(".={text}")),
                 _ => flatten(&entry.value, "", &mut fields),
             }
-            Written::Fields(entry.key.clone(), fields)
+            WrittenPayload::Fields(entry.key.clone(), fields)
         }
         Value::Reported => return None,
         Value::Map(entries)
@@ -120,15 +120,15 @@ fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
 }
 
 /// The elements among which a payload is looked up, and their description for messages.
-pub(super) struct Among<'c> {
-    pub(super) composition: &'c Composition,
-    pub(super) elements: Vec<&'c ElementSchema>,
-    pub(super) what: &'static str,
+pub(crate) struct Among<'c> {
+    pub(crate) composition: &'c Composition,
+    pub(crate) elements: Vec<&'c ElementSchema>,
+    pub(crate) what: &'c str,
 }
 
 impl<'c> Among<'c> {
     /// All elements that any listener accepts or returns.
-    pub(super) fn all(composition: &'c Composition, what: &'static str) -> Among<'c> {
+    pub(crate) fn all(composition: &'c Composition, what: &'c str) -> Among<'c> {
         let listeners = composition.listeners.values();
         let elements = listeners.flat_map(|listener| listener.accepts.iter().chain(&listener.returns));
         Among { composition, elements: elements.collect(), what }
@@ -153,11 +153,15 @@ impl<'c> Among<'c> {
     }
 
     /// The document of a payload. XML is not checked: a test may send something that is refused.
-    pub(super) fn document(&self, diagnostics: &mut Diagnostics, written: &At<Written>) -> Option<Vec<u8>> {
+    pub(crate) fn document(
+        &self,
+        diagnostics: &mut Diagnostics,
+        written: &At<WrittenPayload>,
+    ) -> Option<Vec<u8>> {
         let (local, fields): (&str, &[String]) = match &written.value {
-            Written::Xml(bytes) => return Some(bytes.clone()),
-            Written::Element(local) => (local, &[]),
-            Written::Fields(local, fields) => (local, fields),
+            WrittenPayload::Xml(bytes) => return Some(bytes.clone()),
+            WrittenPayload::Element(local) => (local, &[]),
+            WrittenPayload::Fields(local, fields) => (local, fields),
         };
         let element = self.element(diagnostics, local, written.at)?;
         let arguments: Vec<&str> = fields.iter().map(String::as_str).collect();
@@ -173,12 +177,12 @@ impl<'c> Among<'c> {
     }
 
     /// An expected payload.
-    pub(super) fn expect_payload(
+    pub(crate) fn expect_payload(
         &self,
         diagnostics: &mut Diagnostics,
-        written: &At<Written>,
+        written: &At<WrittenPayload>,
     ) -> Option<ExpectedPayload> {
-        if let Written::Element(local) = &written.value {
+        if let WrittenPayload::Element(local) = &written.value {
             self.element(diagnostics, local, written.at)?;
             return Some(ExpectedPayload { element: local.clone(), exact: None });
         }
