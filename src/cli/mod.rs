@@ -61,6 +61,7 @@ mod replay;
 mod retry;
 mod run;
 mod run_difference;
+mod schedules;
 mod schema;
 mod screen;
 mod send;

@@ -13,6 +13,7 @@ use super::find;
 use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
 use super::refusal_text;
+use super::schedules::ScheduleCommand;
 use super::screen::Screen;
 use super::unfound::report_not_found;
 use systole_core::types::client::Role;
@@ -31,6 +32,8 @@ use systole_queries::query::{
     ArgumentMistake, AskIndex, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow,
     join_choices,
 };
+use systole_queries::query::Query as _;
+use systole_queries::questions::schedules::ScheduleQuery;
 use systole_queries::questions::{find_query, list_commands};
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
@@ -44,6 +47,8 @@ pub(super) struct AskedQuestion {
     past: PastPosition,
     /// The typed value of each field.
     typed: Vec<(&'static str, String)>,
+    /// An order in place of the question.
+    order: Option<ScheduleCommand>,
 }
 
 /// The thread that is asked about if none is typed.
@@ -77,7 +82,14 @@ fn build_command(row: &'static QueryRow) -> Command {
     let command = PastPosition::augment_args(Place::augment_args(Command::new(row.name)));
     let command = command.about(row.about).after_help(format!("Examples:{}", examples.collect::<String>()));
     let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
-    fields.fold(command, |command, field| command.arg(build_argument(field, row.subject())))
+    let command = fields.fold(command, |command, field| command.arg(build_argument(field, row.subject())));
+    match row.name {
+        ScheduleQuery::NAME => ScheduleCommand::augment_subcommands(command)
+            .subcommand_required(false)
+            .arg_required_else_help(false)
+            .args_conflicts_with_subcommands(true),
+        _ => command,
+    }
 }
 
 impl Subcommand for AskedQuestion {
@@ -105,6 +117,7 @@ impl FromArgMatches for AskedQuestion {
             place: Place::from_arg_matches(below)?,
             past: PastPosition::from_arg_matches(below)?,
             typed: split_subject(row, typed.collect()),
+            order: below.subcommand().map(|_| ScheduleCommand::from_arg_matches(below)).transpose()?,
         })
     }
 
@@ -137,6 +150,9 @@ fn split_subject(row: &QueryRow, typed: Vec<(&'static str, String)>) -> Vec<(&'s
 
 impl AskedQuestion {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
+        if let Some(order) = &self.order {
+            return order.run();
+        }
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {

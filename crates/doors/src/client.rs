@@ -14,6 +14,7 @@ use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
 use super::retry_types::{AnewShown, RetryShown, ThreadRetried};
+use super::schedule_orders::ScheduleChanged;
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
@@ -286,6 +287,12 @@ impl DoorClient {
         self.send_order(&path, StatusCode::OK, |request| {
             request.query_pairs(note.map(|note| ("note", note))).send_empty()
         })
+    }
+
+    /// Pauses, resumes or fires a schedule.
+    pub fn order_schedule(&self, schedule: &str, order: &str) -> DoorResult<ScheduleChanged> {
+        let path = format!("/v1/schedules/{schedule}/{order}");
+        self.send_order(&path, StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// What a retry of a failed thread would do.

@@ -6,7 +6,7 @@ use super::validators::{PersonOrder, RawDocument};
 use super::waiting::SenderReply;
 use super::workflow_steps::describe_step;
 use systole_core::pump::engine::PumpInput;
-use systole_core::pump::event::{ClientOrder, PauseOrder, RetryOrder};
+use systole_core::pump::event::{ClientOrder, PauseOrder, RetryOrder, ScheduleOrder};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, Refused, Ticket};
@@ -14,6 +14,7 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
+use systole_core::types::schedule::ScheduleChange;
 use systole_queries::log_state::ReadSource;
 use systole_queries::persons;
 use systole_queries::retries::{self, RetryPreview};
@@ -91,6 +92,14 @@ impl OrganismHandle {
         };
         self.send_ruling(ticket, order, PersonDecision::Amend(Box::new(Err(Refused { refusal, kept: None }))))
             .await
+    }
+
+    /// Pauses, resumes or fires a schedule.
+    pub async fn order_schedule(&self, by: Name, name: Name, change: ScheduleChange) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
+        let order = ScheduleOrder { ticket, by, name, change, passed: None };
+        self.send_input(PumpInput::Ordered(ClientOrder::Schedule(order))).await?;
+        reply.await.ok()
     }
 
     /// Pauses a thread or everything, or lets it continue.

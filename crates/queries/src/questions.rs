@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod prompt;
+pub mod schedules;
 pub mod todo;
 pub mod tree;
 pub mod why;
@@ -19,6 +20,7 @@ pub static QUERIES: &[QueryRow] = &[
     row::<cost::CostQuery>(),
     row::<SlowQuery>(),
     row::<DecisionQuery>(),
+    row::<schedules::ScheduleQuery>(),
 ];
 
 /// The commands of the questions.

@@ -28,6 +28,8 @@ pub(super) enum PageTab {
     Cost,
     /// What takes long.
     Slow,
+    /// What is sent at which times.
+    Schedules,
     /// The search.
     Find,
     /// Who may address whom.
@@ -41,10 +43,10 @@ pub(super) enum PageTab {
 }
 
 /// The pages about all threads, for clients that may read all.
-const OF_ALL: [PageTab; 4] = [PageTab::Cost, PageTab::Map, PageTab::Config, PageTab::Proof];
+const OF_ALL: [PageTab; 5] = [PageTab::Cost, PageTab::Schedules, PageTab::Map, PageTab::Config, PageTab::Proof];
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 11] = [
+const TABS: [(PageTab, &str, &str); 12] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
@@ -52,6 +54,7 @@ const TABS: [(PageTab, &str, &str); 11] = [
     (PageTab::Refused, "/refused", "Refused"),
     (PageTab::Cost, "/cost", "Cost"),
     (PageTab::Slow, "/slow", "Slow"),
+    (PageTab::Schedules, "/schedules", "Schedules"),
     (PageTab::Find, "/find", "Find"),
     (PageTab::Map, "/map", "Map"),
     (PageTab::Config, "/config", "Configurations"),
