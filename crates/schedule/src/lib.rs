@@ -213,3 +213,87 @@ impl TickTimes for TickRule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../tests/fixtures/schedules/vienna-2026.txt");
+    const ZONE: &str = "Europe/Vienna";
+
+    fn at(text: &str) -> Millis {
+        Millis::parse(text).unwrap()
+    }
+
+    /// The ticks of 2026 in Vienna, forward, and the same backward.
+    fn list_year(rule: &TickRule) -> Vec<Millis> {
+        let (begin, end) = (at("2025-12-31T23:00:00Z"), at("2026-12-31T23:00:00Z"));
+        let next = |last: &Millis| rule.next_after(*last).filter(|tick| *tick < end);
+        let forward: Vec<Millis> = std::iter::successors(next(&Millis(begin.0 - 1)), next).collect();
+        let before = |first: &Millis| rule.last_before(*first).filter(|tick| *tick >= begin);
+        let mut backward: Vec<Millis> = std::iter::successors(before(&end), before).collect();
+        backward.reverse();
+        assert_eq!(forward, backward, "{rule}");
+        forward
+    }
+
+    #[test]
+    fn d13_the_ticks_of_vienna_in_2026_are_those_of_another_library() {
+        let parts = TABLE.split_inclusive('\n').collect::<Vec<_>>();
+        let mut tried = 0;
+        for part in parts.chunk_by(|_, next| next.starts_with(' ')) {
+            let (head, listed) = part.split_first().unwrap();
+            let [cron, count, hash] = head.split(" | ").collect::<Vec<_>>().try_into().unwrap();
+            let ticks = list_year(&TickRule::from_cron(cron, Some(ZONE)).unwrap());
+            let listed: Vec<Millis> = listed.iter().map(|line| at(line.trim())).collect();
+            let days = ["2026-03-27T23:00:00Z", "2026-03-30T23:00:00Z", "2026-10-23T22:00:00Z", "2026-10-26T22:00:00Z"];
+            let [spring, after_spring, autumn, after_autumn] = days.map(at);
+            let is_near = |tick: &&Millis| {
+                (spring..after_spring).contains(*tick) || (autumn..after_autumn).contains(*tick)
+            };
+            assert_eq!(ticks.iter().filter(is_near).copied().collect::<Vec<_>>(), listed, "{cron}");
+            assert_eq!(ticks.len(), count.parse::<usize>().unwrap(), "{cron}");
+            let whole: String = ticks.iter().map(|tick| format!("{tick}\n")).collect();
+            let own = systole_core::types::ids::Digest::hash_bytes(whole.as_bytes());
+            assert_eq!(own.to_string(), hash.trim(), "{cron}");
+            tried += 1;
+        }
+        assert_eq!(tried, 15, "each expression of the table");
+    }
+
+    #[test]
+    fn d13_a_moment_within_a_second_has_the_tick_of_that_second_before_it() {
+        let rule = TickRule::from_cron("30 2 * * *", Some("UTC")).unwrap();
+        let tick = at("2026-05-01T02:30:00Z");
+        assert_eq!(rule.last_before(tick.add_ms(1)), Some(tick));
+        assert_eq!(rule.last_before(tick.add_ms(1_500)), Some(tick));
+        assert_eq!(rule.last_before(tick), Some(at("2026-04-30T02:30:00Z")));
+        assert_eq!(rule.next_after(tick), Some(at("2026-05-02T02:30:00Z")));
+        assert_eq!(rule.next_after(Millis(tick.0 - 1)), Some(tick));
+        let rule = TickRule::from_period(900_000).unwrap();
+        let tick = at("2026-05-01T02:30:00Z");
+        assert_eq!(rule.last_before(tick.add_ms(1)), Some(tick));
+        assert_eq!(rule.last_before(tick), Some(at("2026-05-01T02:15:00Z")));
+        assert_eq!(rule.next_after(tick), Some(at("2026-05-01T02:45:00Z")));
+        assert_eq!(TickRule::from_period(1_000).unwrap().last_before(Millis(0)), None);
+    }
+
+    #[test]
+    fn d13_a_rule_is_read_as_it_was_written_and_a_wrong_one_names_its_field() {
+        for text in ["0 7 * * 1-5 Europe/Vienna", "*/15 2 L * * UTC", "every 900s"] {
+            assert_eq!(TickRule::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "every", "every s", "every 0s", "every 15m", "0 7 * * 1-5", "0 7 * * 1-5 Mars/Olympus"] {
+            assert!(TickRule::parse(text).is_err(), "{text}");
+        }
+        let wrong = |cron| TickRule::from_cron(cron, None).unwrap_err();
+        assert_eq!(wrong("0 7 * *"), RuleFault::Fields(4));
+        assert_eq!(wrong("@daily"), RuleFault::Fields(1));
+        assert_eq!(wrong("0 0 30 2 *"), RuleFault::Never);
+        let RuleFault::Field { text, name, fix, .. } = wrong("0 25 * * 1-5") else { panic!() };
+        assert_eq!((&*text, name, &*fix), ("25", "hour", "0 7 * * 1-5"));
+        let RuleFault::Field { text, name, .. } = wrong("0 7 * * 1-9") else { panic!() };
+        assert_eq!((&*text, name), ("1-9", "day of the week"));
+        assert_eq!(TickRule::from_period(1_500).unwrap_err(), RuleFault::Period);
+    }
+}
