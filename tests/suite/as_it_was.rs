@@ -19,7 +19,7 @@ use crate::trail::example;
 const WAIT_MS: u64 = 240_000;
 
 /// The commands, each with its arguments.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["ps", "-n", "0", "--children"],
     &["ps", "-n", "0"],
     &["why"],
@@ -31,6 +31,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["approve"],
     &["decisions"],
     &["slow"],
+    &["schedules"],
     &["find", "--kind", "message", "--limit", "0"],
     &["find", "heart"],
     &["trail"],

@@ -40,6 +40,17 @@ const OF_FOLLOWERS: [&str; 6] = [
      since='2026-11-23T08:05:00.000Z' at='2026-11-23T09:05:00.000Z'/>",
 ];
 
+/// What the log says of schedules.
+const OF_SCHEDULES: [&str; 7] = [
+    "<schedule-began X name='digest' rule='0 7 * * 1-5 Europe/Vienna' at='2026-11-23T08:05:00.000Z'/>",
+    "<schedule-ended X name='digest'/>",
+    "<schedule-fired X name='digest' tick='2026-11-23T06:00:00.000Z' thread='sess-0123456789ab'/>",
+    "<schedule-fired X name='digest' tick='2026-11-23T06:00:00.123Z' thread='sess-0123456789ab' by='operator'/>",
+    "<schedule-skipped X name='digest' reason='missed' from='2026-11-20T06:00:00.000Z' to='2026-11-23T06:00:00.000Z'/>",
+    "<schedule-paused X name='digest' by='operator'/>",
+    "<schedule-resumed X name='digest' by='operator'/>",
+];
+
 /// Every payload of this step, each with the fewest parts and with all of them.
 fn taken() -> Vec<String> {
     let shapes = [
@@ -111,7 +122,7 @@ fn taken() -> Vec<String> {
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
     let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
-    shapes.iter().chain(&OF_ORDERS).chain(&OF_FOLLOWERS).map(spell).collect()
+    shapes.iter().chain(&OF_ORDERS).chain(&OF_FOLLOWERS).chain(&OF_SCHEDULES).map(spell).collect()
 }
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {

@@ -176,6 +176,7 @@ mod roles_kills;
 mod rules;
 mod same_log;
 mod sandbox;
+mod schedules;
 mod schema_diff;
 mod schema_trial;
 mod screens;

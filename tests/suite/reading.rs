@@ -156,6 +156,7 @@ impl ReadStage {
             ("/v1/decisions", "/v1/decisions?since=1h&limit=2".to_owned()),
             ("/v1/cost", "/v1/cost?by=client".to_owned()),
             ("/v1/slow", "/v1/slow?since=2h".to_owned()),
+            ("/v1/schedules", "/v1/schedules?schedule=beat".to_owned()),
             ("/v1/find", "/v1/find?q=hello".to_owned()),
             ("/v1/configurations", "/v1/configurations".to_owned()),
             ("/v1/configurations/{hash}", format!("/v1/configurations/{config}")),

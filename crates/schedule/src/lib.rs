@@ -246,7 +246,12 @@ mod tests {
             let [cron, count, hash] = head.split(" | ").collect::<Vec<_>>().try_into().unwrap();
             let ticks = list_year(&TickRule::from_cron(cron, Some(ZONE)).unwrap());
             let listed: Vec<Millis> = listed.iter().map(|line| at(line.trim())).collect();
-            let days = ["2026-03-27T23:00:00Z", "2026-03-30T23:00:00Z", "2026-10-23T22:00:00Z", "2026-10-26T22:00:00Z"];
+            let days = [
+                "2026-03-27T23:00:00Z",
+                "2026-03-30T23:00:00Z",
+                "2026-10-23T22:00:00Z",
+                "2026-10-26T22:00:00Z",
+            ];
             let [spring, after_spring, autumn, after_autumn] = days.map(at);
             let is_near = |tick: &&Millis| {
                 (spring..after_spring).contains(*tick) || (autumn..after_autumn).contains(*tick)
@@ -283,7 +288,9 @@ mod tests {
         for text in ["0 7 * * 1-5 Europe/Vienna", "*/15 2 L * * UTC", "every 900s"] {
             assert_eq!(TickRule::parse(text).unwrap().to_string(), text);
         }
-        for text in ["", "every", "every s", "every 0s", "every 15m", "0 7 * * 1-5", "0 7 * * 1-5 Mars/Olympus"] {
+        for text in
+            ["", "every", "every s", "every 0s", "every 15m", "0 7 * * 1-5", "0 7 * * 1-5 Mars/Olympus"]
+        {
             assert!(TickRule::parse(text).is_err(), "{text}");
         }
         let wrong = |cron| TickRule::from_cron(cron, None).unwrap_err();

@@ -27,11 +27,12 @@ pub(super) fn show(book: &mut ExampleBook) {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(
         &file,
-        text + "clients: {alice: {token_env: ALICE_TOKEN, rate: 1/h}}\nlimits: {queue: 1}\n",
+        text + "clients: {alice: {token_env: ALICE_TOKEN, rate: 1/h}}\nlimits: {queue: 1}\nschedules: {digest: {cron: 0 0 29 2 *, to: guard, send: {say: {text: Sum up}}}}\n",
     )
     .unwrap();
     let organism = Running::organism_with(folder.path(), &[("ALICE_TOKEN", ALICE)]);
     approvals(folder.path(), book);
+    schedules(folder.path(), book);
     door(folder.path(), book);
     organism.interrupt();
 }
@@ -68,6 +69,17 @@ fn approvals(folder: &Path, book: &mut ExampleBook) {
     assert_eq!(sent(folder, "h", "hasty"), Some(6));
     while systole(folder, &["send", "--file", "say.xml", "--key", "h"]).code == Some(6) {}
     book.take(&records(folder), Code::ExpiredApproval, "no one decides, with `approval: {expires: 1s}`");
+}
+
+fn schedules(folder: &Path, book: &mut ExampleBook) {
+    let fires = |name: &str| systole(folder, &["schedules", "fire", name, "--json"]).json_lines().remove(0);
+    let thread = fires("digest")["thread"].as_str().unwrap().to_owned();
+    for (code, name) in [(Code::BusySchedule, "digest"), (Code::UnknownSchedule, "digets")] {
+        let ran = systole(folder, &["schedules", "fire", name]);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        let told = ran.stderr.trim_end().replace("refused: ", "").replace(&thread, "sess-1f0c9a2b77d1");
+        book.write(code, &format!("systole schedules fire {name}"), &told);
+    }
 }
 
 fn door(folder: &Path, book: &mut ExampleBook) {

@@ -28,8 +28,9 @@ const FROM: [(&str, &str); 5] = [
 /// The elements that are recorded, and sent to no listener.
 const RECORDED: &str = "approval-decided attempt boot budget-time dead-letter erased follow-skipped follower-began \
                         follower-behind follower-caught-up follower-stopped forked listener-joined \
-                        listener-left loss-accepted paused reopened resumed shutdown stuck subject \
-                        thread-ended throttled";
+                        listener-left loss-accepted paused reopened resumed schedule-began schedule-ended \
+                        schedule-fired schedule-paused schedule-resumed schedule-skipped shutdown stuck \
+                        subject thread-ended throttled";
 
 /// What the elements inside another one are. The schemas document only elements that are sent alone.
 const INSIDE: &str = include_str!("inside.txt");

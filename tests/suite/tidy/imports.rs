@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 28] = [
+pub(crate) const CRATES: [CrateArrows; 29] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -30,6 +30,7 @@ pub(crate) const CRATES: [CrateArrows; 28] = [
     ("listeners/code", &["folder", "kit"], NOTHING),
     ("listeners/mcp", &["http", "kit"], NOTHING),
     ("listeners/workspace", &["folder", "kit"], NOTHING),
+    ("crates/schedule", &["core"], TYPES),
     ("crates/system", &["core", "proof"], TYPES),
     ("crates/bus", &["core", "system"], TYPES),
     ("crates/judge", &["kit", "system"], NOTHING),
@@ -37,7 +38,7 @@ pub(crate) const CRATES: [CrateArrows; 28] = [
     ("crates/log", &["bus", "core", "proof", "system"], TYPES),
     ("crates/witness", &["core", "http", "log", "proof", "system"], TYPES),
     ("crates/carriers", &["bus", "core", "kit", "sandbox", "system"], TYPES),
-    ("crates/queries", &["core", "kit", "log", "show"], WHOLE_CORE),
+    ("crates/queries", &["core", "kit", "log", "schedule", "show"], WHOLE_CORE),
     ("crates/follow", &["bus", "core", "http", "log", "queries", "system", "wire"], WHOLE_CORE),
     ("crates/export", &["core", "kit", "log", "proof", "queries", "show"], WHOLE_CORE),
     (
@@ -52,6 +53,7 @@ pub(crate) const CRATES: [CrateArrows; 28] = [
             "kit",
             "mcp",
             "proof",
+            "schedule",
             "show",
             "system",
             "witness",
@@ -114,7 +116,8 @@ const CORE_ROOMS: [(&str, &[&str]); 3] =
 const CORE: &str = "crates/core/src/";
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 14] = [
+const FOREIGN: [(&str, &[&str]); 15] = [
+    ("croner", &["crates/schedule/src/"]),
     ("askama", &["crates/doors/src/pages/"]),
     (
         "tokio",

@@ -25,6 +25,7 @@ pub(crate) use systole_core::types::ports::{
 };
 pub(crate) use systole_core::types::record::Record;
 pub(crate) use systole_core::types::refusal::Refusal;
+pub(crate) use systole_core::types::schedule::Schedule;
 pub(crate) use systole_core::types::time::Millis;
 pub(crate) use systole_log::memory::MemoryLog;
 pub(crate) use systole_wire::pump_documents::PumpAnswer;
@@ -156,6 +157,17 @@ impl Rig {
         older: Vec<Composition>,
         outside: Arc<FakePorts>,
     ) -> Rig {
+        Rig::over_with(log, current, older, outside, vec![])
+    }
+
+    /// The same, with schedules.
+    pub(crate) fn over_with(
+        log: MemoryLog,
+        current: Composition,
+        older: Vec<Composition>,
+        outside: Arc<FakePorts>,
+        schedules: Vec<Schedule>,
+    ) -> Rig {
         let reader = Arc::new(Shaky::of(log.clone()));
         let leases = Arc::new(LeaseTable::default());
         let mut state = wake::recover_log(&*reader, &*outside).unwrap();
@@ -172,6 +184,7 @@ impl Rig {
             steps: outside.clone(),
         };
         let engine = Engine::new(state, ports, log.read_last().unwrap()).of_organism(None);
+        let engine = engine.with_schedules(schedules);
         let (writing, answers) = (VecDeque::new(), VecDeque::new());
         let mut rig = Rig {
             engine,

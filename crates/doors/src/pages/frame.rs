@@ -43,7 +43,8 @@ pub(super) enum PageTab {
 }
 
 /// The pages about all threads, for clients that may read all.
-const OF_ALL: [PageTab; 5] = [PageTab::Cost, PageTab::Schedules, PageTab::Map, PageTab::Config, PageTab::Proof];
+const OF_ALL: [PageTab; 5] =
+    [PageTab::Cost, PageTab::Schedules, PageTab::Map, PageTab::Config, PageTab::Proof];
 
 /// The pages in the order of the list, each with its address and its label.
 const TABS: [(PageTab, &str, &str); 12] = [

@@ -76,8 +76,7 @@ impl Query for ScheduleQuery {
         "systole schedules resume digest",
         "systole schedules fire digest",
     ];
-    const ROUTES: &'static [QueryRoute] =
-        &[QueryRoute { path: "/v1/schedules", fields: &["schedule"] }];
+    const ROUTES: &'static [QueryRoute] = &[QueryRoute { path: "/v1/schedules", fields: &["schedule"] }];
     const PAGE: Option<QueryPage> =
         Some(QueryPage { path: "/schedules", title: "Schedules", form: None, without_requests: None });
     const IS_LIVE: bool = true;
@@ -99,7 +98,8 @@ impl Query for ScheduleQuery {
 
     fn blocks(answer: &ScheduleList) -> Vec<Block> {
         if answer.schedules.is_empty() {
-            let words = "no schedule is on record: `schedules` in the file has them, and they begin when it runs";
+            let words =
+                "no schedule is on record: `schedules` in the file has them, and they begin when it runs";
             return vec![Block::Note(words.to_owned())];
         }
         let columns =
@@ -147,7 +147,8 @@ impl ListedSchedule {
         ];
         let told = [
             moment(next).map_or_else(|| self.state.to_owned(), |next| format!("next {next}")),
-            moment(fired).map_or_else(|| "not fired yet".to_owned(), |fired| format!("last {fired} {thread}")),
+            moment(fired)
+                .map_or_else(|| "not fired yet".to_owned(), |fired| format!("last {fired} {thread}")),
         ];
         let name = cut(&plain(&self.name), limits::NAME_COLUMNS);
         let line = format!("{name}  {}  {}", plain(&self.rule), told.join("  "));

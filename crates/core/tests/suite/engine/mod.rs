@@ -12,6 +12,7 @@ mod parking;
 mod reading;
 mod receipts;
 mod recovery;
+mod schedules;
 mod throttled;
 mod timers;
 mod trials;
