@@ -28,10 +28,9 @@ use systole_queries::finding;
 use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
-use systole_queries::query::Query as _;
 use systole_queries::query::{
-    ArgumentMistake, AskIndex, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow,
-    join_choices,
+    ArgumentMistake, AskIndex, FieldPlace, PayloadForms, Query as _, QueryFault, QueryField, QueryMoment,
+    QueryRow, join_choices,
 };
 use systole_queries::questions::schedules::ScheduleQuery;
 use systole_queries::questions::{find_query, list_commands};

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::exit::CommandExit;
-use super::live_order::{DecidedHere, LiveOrder, carry_out};
+use super::live_order::{DecidedHere, LiveOrder, carry_out, read_reply};
 use super::place::Place;
 use super::screen::Screen;
 use systole_core::types::ids::{Name, ThreadId};
@@ -11,7 +11,6 @@ use systole_core::types::schedule::ScheduleChange;
 use systole_doors::client::{DoorClient, DoorResult};
 use systole_doors::schedule_orders::ScheduleChanged;
 use systole_organism::front::OrganismHandle;
-use systole_organism::waiting::SenderReply;
 
 /// An order about a schedule.
 #[derive(Subcommand, Debug)]
@@ -41,40 +40,28 @@ impl ScheduleCommand {
         };
         let name = Name::parse(name)
             .map_err(|malformed| place.screen().refuse(malformed, "systole schedules, which lists them"))?;
-        carry_out(place, ScheduleOrder { name, change })
+        carry_out(place, (name, change))
     }
 }
 
-struct ScheduleOrder {
-    name: Name,
-    change: ScheduleChange,
-}
-
-impl LiveOrder for ScheduleOrder {
+impl LiveOrder for (Name, ScheduleChange) {
     type Done = ScheduleChanged;
 
     fn give_through(&self, client: &DoorClient, _: Option<&ThreadId>) -> DoorResult<ScheduleChanged> {
-        let order = match self.change {
-            ScheduleChange::Pause => "pause",
-            ScheduleChange::Resume => "resume",
-            ScheduleChange::Fire(_) => "fire",
-        };
-        client.order_schedule(self.name.as_str(), order)
+        client.order_schedule(self.0.as_str(), self.1.as_str())
     }
 
     async fn give_here(&self, front: &OrganismHandle, _: Option<ThreadId>) -> DecidedHere<ScheduleChanged> {
-        let (by, change) = (Name::new_operator(), self.change.clone());
-        Some(match front.order_schedule(by, self.name.clone(), change).await? {
-            SenderReply::Refused(refusal) => Err(refusal),
-            reply => Ok(ScheduleChanged::from_reply(&self.name, &self.change, &reply)),
-        })
+        let (name, change) = self;
+        let reply = front.order_schedule(Name::new_operator(), name.clone(), change.clone()).await?;
+        let done = ScheduleChanged::from_reply(name, change, &reply);
+        Some(read_reply(reply, done))
     }
 
     fn report_done(&self, screen: Screen, done: &ScheduleChanged, _: bool) -> CommandExit {
-        match &done.thread {
-            _ if screen.json => screen.show_value(done),
-            Some(thread) => screen.say(format!("{} is {}: thread {thread}", done.schedule, done.change)),
-            None => screen.say(format!("{} is {}", done.schedule, done.change)),
+        match screen.json {
+            true => screen.show_value(done),
+            false => screen.say(done),
         }
         CommandExit::Done
     }

@@ -151,7 +151,7 @@ fn d13_a_client_needs_the_role_operate_for_orders_and_the_role_read_for_the_list
 }
 
 /// Schedules, and what `check` says of each.
-const WRONG: [(&str, &str); 12] = [
+const WRONG: [(&str, &str); 14] = [
     ("{cron: 0 25 * * *, to: echo, send: {ask: Hi}}", "`25` is no hour, which is 0 to 23"),
     ("{cron: 0 7 * *, to: echo, send: {ask: Hi}}", "it has 4 fields, and a cron expression has 5"),
     ("{cron: 0 7 30 2 *, to: echo, send: {ask: Hi}}", "there is no such day, so it never ticks"),
@@ -164,10 +164,12 @@ const WRONG: [(&str, &str); 12] = [
     ("{every: 1500ms, to: echo, send: {ask: Hi}}", "ticks are at whole seconds"),
     ("{to: echo, send: {ask: Hi}}", "cron: \"0 7 * * 1-5\", or every: 15m"),
     ("{every: 15m, to: ecco, send: {ask: Hi}}", "there is no listener `ecco`"),
-    ("{every: 15m, to: echo, send: {tell: Hi}}", "no such element `tell`"),
+    ("{every: 15m, to: echo, send: {tall: Hi}}", "no such element `tall`"),
     ("{every: 15m, to: echo, send: hello.xml}", "a schedule reads no file"),
+    ("{every: 15m, to: echo, send: '<ask xmlns=\"urn:x\">Hi</ask>'}", "echo does not take {urn:x}ask"),
+    ("{every: 15m, to: echo, send: {tell: {times: 12}}}", "times: 12 is more than 9, the largest allowed"),
     (
-        "{every: 15m, to: echo, send: '<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><b/></ask>'}",
+        "{every: 15m, to: echo, send: '<tell xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><times>12</times></tell>'}",
         "schedules.beat.send: ",
     ),
 ];
@@ -175,7 +177,8 @@ const WRONG: [(&str, &str); 12] = [
 #[test]
 fn d13_check_refuses_what_no_schedule_can_be_with_its_place_and_its_fix() {
     for (schedule, wanted) in WRONG {
-        let text = format!("{FILE}schedules:\n  beat: {schedule}\n");
+        let file = FILE.replace("accepts: [ask]", "accepts: [ask, tell]");
+        let text = format!("{file}schedules:\n  beat: {schedule}\npayloads: {{tell: {{times: int 1..9}}}}\n");
         let folder = folder(&[("organism.yaml", &text), ("echo.sh", ECHO)]);
         let (checked, ran) = (systole(folder.path(), &["check"]), systole(folder.path(), &["run"]));
         let flat = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -185,27 +188,11 @@ fn d13_check_refuses_what_no_schedule_can_be_with_its_place_and_its_fix() {
 }
 
 #[test]
-fn d13_a_machine_without_time_zones_is_told_so() {
-    let zoned = SCHEDULES.replace("every: 1s", "cron: 0 7 * * *, zone: Europe/Vienna");
-    let folder = folder(&[("organism.yaml", &(FILE.to_owned() + &zoned)), ("echo.sh", ECHO)]);
-    let none = folder.path().join("none");
-    std::fs::create_dir(&none).unwrap();
-    let checked =
-        crate::program::systole_with(folder.path(), &["check"], &[("TZDIR", none.to_str().unwrap())]);
-    assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
-    let flat = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A folder of zones that is empty is not used: those of the system are.
-    let is_told = checked.code == Some(3) && flat.contains("this machine has no time zone data");
-    assert!(is_told || checked.code == Some(0), "{checked:?}");
-}
-
-#[test]
 fn d13_a_test_moves_the_clock_of_schedules_and_each_tick_has_its_answer() {
     let quarters = SCHEDULES.replace("every: 1s", "every: 15m");
     let test = "stand_ins:
   echo:
-    - {if: Tick, answer: {answer: heard}, times: TIMES}
-    - {if: Hi, answer: {answer: hello}}
+TICKS    - {if: Hi, answer: {answer: hello}}
 tests:
   - name: an hour has four ticks
     steps:
@@ -213,13 +200,14 @@ tests:
       - {send: {ask: Hi}, to: echo, answer: {answer: hello}}
 ";
     let file = FILE.replace("returns: [answer]", "returns: [answer], entry: true") + &quarters;
-    let run = |times: &str| {
-        let files = [("organism.yaml", &*file), ("hello.test.yaml", &*test.replace("TIMES", times))];
+    let run = |times: usize| {
+        let ticks = "    - {if: Tick, answer: {answer: heard}}\n".repeat(times);
+        let files = [("organism.yaml", &*file), ("hello.test.yaml", &*test.replace("TICKS", &ticks))];
         systole(folder(&files).path(), &["test"])
     };
-    let four = run("4");
+    let four = run(4);
     assert_eq!(four.code, Some(0), "{four:?}");
     // An answer too many is not used, and one too few is missing.
-    assert_ne!(run("5").code, Some(0));
-    assert_ne!(run("3").code, Some(0));
+    assert_ne!(run(5).code, Some(0));
+    assert_ne!(run(3).code, Some(0));
 }

@@ -348,7 +348,9 @@ fn check(
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let follow = &declared.keys.follow.value;
     let followers = lies.map(|_| followers::resolve(&mut diagnostics, follow, &declared.parties));
-    let timed = lies.map(|_| schedules::resolve(&mut diagnostics, &declared)).unwrap_or_default();
+    let timed = lies
+        .map(|_| schedules::resolve(&mut diagnostics, &declared.keys.schedules.value, &declared.parties))
+        .unwrap_or_default();
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));

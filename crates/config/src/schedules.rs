@@ -10,9 +10,9 @@ use systole_kit::schema::find_nearest;
 use systole_kit::{DocumentLimits, Payload};
 
 use super::diagnostics::Diagnostics;
-use super::file_sections::Declared;
 use super::forms::{AnyText, AsWritten, NamedSection, PartyMap, PartyName, TimeWithin, WordOf, word_choice};
 use super::names::one_of;
+use super::party::Party;
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
 use super::value::{At, join_path};
@@ -79,12 +79,16 @@ fn read_schedules(
 }
 
 /// The schedules of a file that runs, with their ticks.
-pub(super) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared) -> Vec<TimedSchedule> {
+pub(super) fn resolve(
+    diagnostics: &mut Diagnostics,
+    schedules: &[NamedSection<ScheduleKeys>],
+    parties: &[Party],
+) -> Vec<TimedSchedule> {
     let mut found = Vec::new();
-    for one in &declared.keys.schedules.value {
+    for one in schedules {
         let (Some(keys), path) = (&one.keys, join_path("schedules", &one.key.value)) else { continue };
         let (rule, to) =
-            (read_rule(diagnostics, keys, &path), find_listener(diagnostics, keys, declared, &path));
+            (read_rule(diagnostics, keys, &path), find_listener(diagnostics, keys, parties, &path));
         let send = keys.send.as_ref().and_then(|send| read_sent(diagnostics, send, &path));
         if let (Some(name), Some(rule), Some(to), Some(send)) = (one.name.clone(), rule, to, send) {
             let catches_up = keys.catch_up.value;
@@ -161,11 +165,11 @@ fn report_fault(
 fn find_listener(
     diagnostics: &mut Diagnostics,
     keys: &ScheduleKeys,
-    declared: &Declared,
+    parties: &[Party],
     path: &str,
 ) -> Option<Name> {
     let to = keys.to.as_ref()?;
-    let names = || declared.parties.iter().map(|party| party.key.value.as_str());
+    let names = || parties.iter().map(|party| party.key.value.as_str());
     if names().any(|name| name == to.value) {
         return Name::parse(&to.value).ok();
     }

@@ -2,6 +2,8 @@
 //!
 //! A client and the name of a schedule come in; what changed, or a refusal, goes out. The pump checks the role.
 
+use std::fmt;
+
 use axum::Json;
 use axum::extract::Path;
 use axum::response::Response;
@@ -37,6 +39,13 @@ impl ScheduleChanged {
             (ScheduleChange::Fire(_), _) => ("fired", None),
         };
         ScheduleChanged { schedule: schedule.to_string(), change: change.to_owned(), thread }
+    }
+}
+
+impl fmt::Display for ScheduleChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.schedule, self.change)?;
+        self.thread.iter().try_for_each(|thread| write!(f, ": thread {thread}"))
     }
 }
 

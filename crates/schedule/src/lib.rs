@@ -10,6 +10,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use systole_core::types::limits::SECOND_MS;
 use systole_core::types::schedule::TickTimes;
 use systole_core::types::time::Millis;
 
@@ -21,7 +22,6 @@ const FIELDS: [(&str, &str, &str); 5] = [
     ("month", "1 to 12, or JAN to DEC", "1"),
     ("day of the week", "0 to 7, or SUN to SAT, with 0 and 7 for Sunday", "1-5"),
 ];
-const SECOND_MS: u64 = 1_000;
 const EVERY: &str = "every ";
 const UTC: &str = "UTC";
 

@@ -21,7 +21,7 @@ pub(crate) const SECOND_US: u64 = 1_000_000;
 /// Microseconds in a millisecond.
 pub(crate) const MS_US: u64 = 1_000;
 /// Milliseconds in a second.
-pub(crate) const SECOND_MS: u64 = 1_000;
+pub const SECOND_MS: u64 = 1_000;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
 /// Questions that one delivery may ask.

@@ -62,6 +62,17 @@ pub struct DueTicks {
     pub is_missed: bool,
 }
 
+impl ScheduleChange {
+    /// Its word in a command and in an address.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            ScheduleChange::Pause => "pause",
+            ScheduleChange::Resume => "resume",
+            ScheduleChange::Fire(_) => "fire",
+        }
+    }
+}
+
 /// A change that a person orders for a schedule.
 #[derive(Clone, Debug)]
 pub enum ScheduleChange {

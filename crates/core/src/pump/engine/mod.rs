@@ -12,7 +12,6 @@ mod input;
 mod looked_up;
 mod lookup;
 mod recalling;
-mod scheduling;
 mod timing;
 mod viewing;
 mod waiting_out;
@@ -129,7 +128,7 @@ pub struct Engine {
     /// What clients sent at their rates. `None` if no rate counts, as in a replay.
     client_gates: Option<FastMap<Name, RateGate>>,
     /// The schedules that it fires. `None` in a replay, in which the log says what was fired.
-    schedules: Option<scheduling::WatchedSchedules>,
+    schedules: Option<timing::WatchedSchedules>,
 }
 
 impl Engine {

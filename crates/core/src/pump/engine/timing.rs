@@ -1,17 +1,23 @@
-//! Timers on their way: they are put on the wheel once they are on disk, and read back when they are
+//! Timers and schedules on their way. Timers are put on the wheel once they are on disk, and read back when they are
 //! due. A resting thread with a timer leaves memory like any other thread; it is woken for the
 //! firing.
+//!
+//! Schedules follow the wall clock. The engine asks the log for the root that a tick may have opened before; what the
+//! tick leads to is decided in `pump::scheduling`.
 
 use std::sync::Arc;
 
 use super::{Engine, LogLookup, PumpInput};
-use crate::pump::event::EventKind;
+use crate::pump::event::{ClientOrder, EventKind, KnownSchedule, ScheduleOrder};
 use crate::pump::wall;
 use crate::pump::wheel::{DueTimer, TimerDue};
 use crate::types::codes::Code;
-use crate::types::ids::{ThreadId, TimerId};
+use crate::types::ids::{Name, ThreadId, TimerId};
+use crate::types::limits;
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
+use crate::types::schedule::{DueTicks, Schedule, ScheduleChange, make_tick_key};
+use crate::types::time::Millis;
 
 impl Engine {
     /// Starts to wait for a timer, or stops.
@@ -93,5 +99,171 @@ impl Engine {
             self.timers.put_again(ripe.thread, ripe.timer, at);
         }
         self.tell_sys(refusal);
+    }
+}
+
+/// A schedule that the pump waits for.
+struct WatchedSchedule {
+    schedule: Arc<Schedule>,
+    /// The first tick that the log does not have; `None` while it is paused.
+    next: Option<Millis>,
+    /// Whether due ticks wait for the log's answer.
+    is_asked: bool,
+    /// It is not looked at before this moment, on the monotonic clock.
+    not_before: Millis,
+}
+
+/// The schedules that the pump waits for.
+pub(super) struct WatchedSchedules {
+    watched: Vec<WatchedSchedule>,
+    /// When the pump began to watch them, on the wall clock.
+    since: Millis,
+    /// The wall clock when it was read last.
+    seen: Millis,
+}
+
+impl Engine {
+    /// The same engine, which fires these schedules. If it runs for one order only, it fires nothing.
+    pub fn with_schedules(self, schedules: Vec<Schedule>) -> Engine {
+        let watch = |schedule| WatchedSchedule {
+            schedule: Arc::new(schedule),
+            next: None,
+            is_asked: false,
+            not_before: Millis::default(),
+        };
+        let watched = schedules.into_iter().map(watch).collect();
+        let schedules = Some(WatchedSchedules { watched, since: Millis(0), seen: Millis(0) });
+        Engine { schedules, ..self }
+    }
+
+    /// Begins to watch the schedules.
+    pub(super) fn take_up_schedules(&mut self) {
+        let now = self.now();
+        let Some(table) = self.schedules.as_mut().filter(|_| !self.still) else { return };
+        (table.since, table.seen) = (now, now);
+        self.look_at_clock(now, true);
+    }
+
+    /// Records what the wall clock says about the schedules: which begin, and whose last tick is void.
+    fn look_at_clock(&mut self, now: Millis, are_all: bool) {
+        let Some(table) = &self.schedules else { return };
+        let known = table.watched.iter().map(|one| KnownSchedule {
+            name: one.schedule.name.clone(),
+            rule: one.schedule.rule.clone(),
+            next: one.schedule.ticks.next_after(now),
+        });
+        let known: Vec<KnownSchedule> = known.collect();
+        self.take_event(EventKind::Watched { known, are_all });
+        self.follow_fold(None);
+    }
+
+    /// Waits for the first tick that the log does not have, of one schedule or of all.
+    fn follow_fold(&mut self, name: Option<&Name>) {
+        let sys = self.state.threads.get(&ThreadId::new_sys());
+        let watched = self.schedules.iter_mut().flat_map(|table| &mut table.watched);
+        for one in watched.filter(|one| name.is_none_or(|name| one.schedule.name == *name)) {
+            let state = sys.and_then(|sys| sys.schedules.get(&one.schedule.name));
+            let last =
+                state.filter(|state| !state.is_ended && state.paused.is_none()).map(|state| state.last);
+            one.next = last.and_then(|last| one.schedule.ticks.next_after(last));
+        }
+    }
+
+    /// The tick of the monotonic clock at which a schedule is due.
+    pub fn next_schedule(&self) -> Option<Millis> {
+        let table = self.schedules.as_ref().filter(|_| self.fires_schedules())?;
+        let (now, ticks) = (self.now(), self.ticks());
+        let waiting = table.watched.iter().filter(|one| !one.is_asked);
+        let due =
+            waiting.filter_map(|one| Some(ticks.add_ms(one.next?.count_since(now)).max(one.not_before)));
+        due.min()
+    }
+
+    fn fires_schedules(&self) -> bool {
+        !self.still && self.broken.is_none() && self.is_closed().is_none()
+    }
+
+    /// Decides on the ticks that are due, as soon as the log says whether their roots are open.
+    pub(super) fn fire_schedules(&mut self) {
+        let (now, ticks, fires) = (self.now(), self.ticks(), self.fires_schedules());
+        let Some(table) = self.schedules.as_mut().filter(|_| fires) else { return };
+        let was_set_back = now < std::mem::replace(&mut table.seen, now);
+        if was_set_back {
+            self.look_at_clock(now, false);
+        }
+        let Some(table) = &mut self.schedules else { return };
+        let since = table.since;
+        let mut due = Vec::new();
+        for one in table.watched.iter_mut().filter(|one| !one.is_asked && one.not_before <= ticks) {
+            let ticks = &one.schedule.ticks;
+            let Some(first) = one.next.filter(|next| *next <= now) else { continue };
+            let newest = ticks.last_before(now.add_ms(1)).map_or(first, |newest| newest.max(first));
+            let before = if newest > first { ticks.last_before(newest) } else { None };
+            let is_missed = newest <= since || now.count_since(newest) > limits::TICK_LATE_MS;
+            one.is_asked = true;
+            due.push(DueTicks { schedule: one.schedule.clone(), first, before, newest, is_missed });
+        }
+        for due in due {
+            match self.find_root_of(&due.schedule.name, due.newest) {
+                Some(lookup) => self.park_input(lookup, PumpInput::Ticked(due)),
+                None => self.take_due(due),
+            }
+        }
+    }
+
+    /// The question for the root that a tick opens.
+    fn find_root_of(&self, schedule: &Name, tick: Millis) -> Option<LogLookup> {
+        let key = make_tick_key(schedule, tick)?;
+        let organism = self.state.book.current()?.organism.clone();
+        Some(LogLookup::Root { organism, client: Name::new_schedule(), key })
+    }
+
+    /// Decides on due ticks. If the pump stops, the next start finds them.
+    pub(super) fn take_due(&mut self, due: DueTicks) {
+        let name = due.schedule.name.clone();
+        self.end_question(&name, Millis::default());
+        if self.fires_schedules() {
+            self.take_event(EventKind::Ticked(due));
+            self.follow_fold(Some(&name));
+        }
+    }
+
+    /// The log could not be read for due ticks: this is recorded in `sys`, and they are tried again.
+    pub(super) fn refuse_due(&mut self, due: &DueTicks, refusal: Refusal) {
+        let not_before = self.ticks().add_ms(limits::LOG_PAUSE_MS);
+        self.end_question(&due.schedule.name, not_before);
+        self.tell_sys(refusal);
+    }
+
+    fn end_question(&mut self, name: &Name, not_before: Millis) {
+        let mut watched = self.schedules.iter_mut().flat_map(|table| &mut table.watched);
+        if let Some(one) = watched.find(|one| one.schedule.name == *name) {
+            (one.is_asked, one.not_before) = (false, not_before);
+        }
+    }
+
+    /// Decides on an order about a schedule, with what only the pump knows about it.
+    pub(super) fn order_schedule(&mut self, mut order: ScheduleOrder) {
+        let (now, name) = (self.now(), order.name.clone());
+        let mut watched = self.schedules.iter().flat_map(|table| &table.watched);
+        let schedule = watched.find(|one| one.schedule.name == name).map(|one| one.schedule.clone());
+        match (&mut order.change, schedule) {
+            (ScheduleChange::Fire(known), Some(schedule)) if !self.still => {
+                *known = Some((schedule, now));
+                if let Some(lookup) = self.find_root_of(&name, now) {
+                    return self.park_input(lookup, PumpInput::Ordered(ClientOrder::Schedule(order)));
+                }
+            }
+            (ScheduleChange::Resume, Some(schedule)) => {
+                let sys = self.state.threads.get(&ThreadId::new_sys());
+                let last = sys.and_then(|sys| sys.schedules.get(&name)).map(|state| state.last);
+                let first = last.and_then(|last| schedule.ticks.next_after(last));
+                let newest = schedule.ticks.last_before(now.add_ms(1));
+                order.passed = first.zip(newest).filter(|(first, newest)| first <= newest);
+            }
+            _ => {}
+        }
+        self.take_event(EventKind::Ordered(ClientOrder::Schedule(order)));
+        self.follow_fold(Some(&name));
     }
 }

@@ -25,7 +25,7 @@ pub struct ScheduleState {
 
 impl ScheduleState {
     /// Takes news of it, which were recorded at that moment.
-    pub(in crate::pump) fn fold_news(&mut self, news: ScheduleNews, recorded: Millis) {
+    pub(crate) fn fold_news(&mut self, news: ScheduleNews, recorded: Millis) {
         match news.event {
             ScheduleEvent::Began { rule, at } => {
                 (self.rule, self.last, self.is_ended) = (rule, at, false);
