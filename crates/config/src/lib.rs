@@ -342,15 +342,10 @@ fn check(
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     let warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
-    check_broker(&mut diagnostics, &declared);
+    let (followers, timed) = resolve_running(&mut diagnostics, &declared, lies);
     // A stored configuration signs nothing.
     let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
-    let follow = &declared.keys.follow.value;
-    let followers = lies.map(|_| followers::resolve(&mut diagnostics, follow, &declared.parties));
-    let timed = lies
-        .map(|_| schedules::resolve(&mut diagnostics, &declared.keys.schedules.value, &declared.parties))
-        .unwrap_or_default();
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
@@ -384,14 +379,11 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let schedules = schedules::make_payloads(&mut diagnostics, timed, &composition, shelf.is_proved());
+    let schedules = schedules::make_payloads(&mut diagnostics, timed, &composition, !shelf.is_proved());
     if !diagnostics.is_clean() {
         return Err(diagnostics.into_mistakes());
     }
-    let ((bus, managed, bus_key), log_kept) = match declared.log_kept {
-        Some(kept) => (split_broker(Some(kept.broker)), kept.kept),
-        None => (split_broker(declared.keys.bus.and_then(|bus| bus.value)), None),
-    };
+    let ((bus, managed, bus_key), log_kept) = split_log(declared.log_kept, declared.keys.bus);
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -408,7 +400,7 @@ fn check(
         log_kept,
         tokens: composed.tokens,
         proof,
-        followers: followers.unwrap_or_default(),
+        followers,
         schedules,
         warnings,
         no_log_folder,
@@ -440,6 +432,31 @@ fn check_broker(diagnostics: &mut Diagnostics, declared: &file_sections::Declare
     let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
     bus::check(diagnostics, names_broker, over_nats);
     log_kept::check(diagnostics, declared.keys.own.value_place("bus"), declared.log_kept.as_ref());
+}
+
+/// What only a file that runs has: followers, and schedules with the time zones of this machine. Checks the broker too.
+fn resolve_running(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    lies: Option<&Path>,
+) -> (Vec<FollowerSettings>, Vec<schedules::TimedSchedule>) {
+    check_broker(diagnostics, declared);
+    if lies.is_none() {
+        return (Vec::new(), Vec::new());
+    }
+    let followers = followers::resolve(diagnostics, &declared.keys.follow.value, &declared.parties);
+    (followers, schedules::resolve(diagnostics, &declared.keys.schedules.value, &declared.parties))
+}
+
+/// The broker, and how it stores the log, if it does.
+fn split_log(
+    kept: Option<log_kept::Kept>,
+    bus: Option<value::At<Option<bus::BusDeclaration>>>,
+) -> ((Option<String>, bool, Option<BusKey>), Option<LogKept>) {
+    match kept {
+        Some(kept) => (split_broker(Some(kept.broker)), kept.kept),
+        None => (split_broker(bus.and_then(|bus| bus.value)), None),
+    }
 }
 
 /// The address of a broker, whether the organism starts it, and the variable of the pump's key.

@@ -198,9 +198,9 @@ pub(super) fn make_payloads(
     diagnostics: &mut Diagnostics,
     timed: Vec<TimedSchedule>,
     composition: &Composition,
-    is_proved: bool,
+    has_schemas: bool,
 ) -> Vec<ScheduleSettings> {
-    let mut judge = if is_proved && !timed.is_empty() { compile(composition) } else { None };
+    let mut judge = if has_schemas && !timed.is_empty() { compile(composition) } else { None };
     let mut found = Vec::new();
     for TimedSchedule { settings, path, send } in timed {
         let Some(listener) = composition.find_listener(&settings.to) else { continue };
