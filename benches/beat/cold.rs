@@ -58,6 +58,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             given_up: None,
             proof: None,
             followers: Vec::new(),
+            schedules: Vec::new(),
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

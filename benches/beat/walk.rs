@@ -302,6 +302,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         given_up: None,
         proof: None,
         followers: Vec::new(),
+        schedules: Vec::new(),
         composition: file.composition,
         directory: "config/bench".into(),
         log,

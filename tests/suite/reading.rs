@@ -394,6 +394,11 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
             judge.judge("get", path, &stage.gets(asked));
         }
     }
+    for order in ["pause", "resume", "fire"] {
+        let answer = posts(&format!("/v1/schedules/beat/{order}"), &[], "");
+        assert_eq!((answer.status, text(&answer.json, "code")), (422, "schedule.unknown"), "{answer:?}");
+        judge.judge("post", &format!("/v1/schedules/{{schedule}}/{order}"), &answer);
+    }
     let decided = posts("/v1/approvals/a1", &[], "{\"outcome\": \"approved\"}");
     judge.judge("post", "/v1/approvals/{id}", &decided);
     let listed = stage.gets("/v1/decisions");

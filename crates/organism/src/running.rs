@@ -42,7 +42,8 @@ use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
-    CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
+    CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, LostRange, NoObserver, Position,
+    StepObserver,
 };
 use systole_follow::{CursorPlace, FollowedLog, FollowerPlan, SourceReader};
 use systole_log::alarms::LogAlarms;
@@ -171,7 +172,13 @@ fn build_carriers(
 
 /// The engine, once it has named what workers on other machines may have. Only then anything is heard of a listener:
 /// its workers may be about to answer an earlier life of the pump.
-fn take_up(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
+fn take_up(
+    engine: Engine,
+    (is_still, given_up): (bool, Option<LostRange>),
+    orphans: &[Orphan],
+    carriers: &Carriers,
+) -> Engine {
+    let engine = engine.hold_deliveries(is_still).with_loss(given_up);
     let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
     engine.adopt_listeners();
     carriers.begin_all();
@@ -244,14 +251,14 @@ impl Organism {
         let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
-        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
-        let validators = validators.map_err(StartFault::Machine)?;
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = build_carriers(&composition, &state.state, gear, reports)?;
-        let (reader, lead) = (log.reader.clone(), log.lead.clone());
+        // Nothing is ever sent over the channel of the seats: it closes when the last reader is done.
+        let (reader, lead, (seats, seated)) = (log.reader.clone(), log.lead.clone(), mpsc::channel(1));
         let WritableLog { writer, secret, alarms, notes } = log.into_writable()?;
         let (writer, written) = start_writer(writer, &alarms).map_err(wrap_io_error)?;
         let ports = build_ports(&secret, leases, (carriers.clone(), &room), (plan.steps, clock.clone()))?;
@@ -259,14 +266,12 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).of_organism(program.await.unwrap_or_default());
-        let engine = engine.with_schedules(schedules);
-        let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
+        let engine =
+            take_up(engine.with_schedules(schedules), (is_still, plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
-        // Nothing is ever sent over this channel: it closes when the last reader is done.
-        let (ways, (seats, seated)) =
-            (Arc::new(OrganismWays { door: validators.queue(), pump }), mpsc::channel(1));
+        let ways = Arc::new(OrganismWays { door: validators.queue(), pump });
         let front = OrganismHandle {
             composition,
             places,

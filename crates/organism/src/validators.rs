@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::live_messages::LiveVoice;
 use crate::limits;
+use crate::plan::StartFault;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
@@ -155,7 +156,7 @@ impl Validators {
         steps: &Arc<dyn StepObserver>,
         pump: &mpsc::Sender<PumpInput>,
         voice: &LiveVoice,
-    ) -> Result<Validators, String> {
+    ) -> Result<Validators, StartFault> {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
             let (door, raws) = mpsc::channel(limits::QUEUE);
@@ -173,11 +174,11 @@ impl Validators {
                     let _tells = TellsOfItsFall(validator.pump.clone());
                     validator.run_thread(raws, &ready);
                 })
-                .map_err(|e| e.to_string())?;
+                .map_err(|e| StartFault::Machine(e.to_string()))?;
             is_ready
                 .recv()
-                .map_err(|_| "a validator thread ended at once".to_owned())?
-                .map_err(|e| e.to_string())?;
+                .map_err(|_| StartFault::Machine("a validator thread ended at once".to_owned()))?
+                .map_err(|e| StartFault::Machine(e.to_string()))?;
             validators.doors.push(door);
             validators.threads.push(thread);
         }

@@ -15,6 +15,7 @@ mod recalling;
 mod timing;
 mod viewing;
 mod waiting_out;
+mod watched_schedules;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -128,7 +129,7 @@ pub struct Engine {
     /// What clients sent at their rates. `None` if no rate counts, as in a replay.
     client_gates: Option<FastMap<Name, RateGate>>,
     /// The schedules that it fires. `None` in a replay, in which the log says what was fired.
-    schedules: Option<timing::WatchedSchedules>,
+    schedules: Option<watched_schedules::WatchedSchedules>,
 }
 
 impl Engine {

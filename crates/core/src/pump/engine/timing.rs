@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::watched_schedules::{WatchedSchedule, WatchedSchedules};
 use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::{ClientOrder, EventKind, KnownSchedule, ScheduleOrder};
 use crate::pump::wall;
@@ -100,26 +101,6 @@ impl Engine {
         }
         self.tell_sys(refusal);
     }
-}
-
-/// A schedule that the pump waits for.
-struct WatchedSchedule {
-    schedule: Arc<Schedule>,
-    /// The first tick that the log does not have; `None` while it is paused.
-    next: Option<Millis>,
-    /// Whether due ticks wait for the log's answer.
-    is_asked: bool,
-    /// It is not looked at before this moment, on the monotonic clock.
-    not_before: Millis,
-}
-
-/// The schedules that the pump waits for.
-pub(super) struct WatchedSchedules {
-    watched: Vec<WatchedSchedule>,
-    /// When the pump began to watch them, on the wall clock.
-    since: Millis,
-    /// The wall clock when it was read last.
-    seen: Millis,
 }
 
 impl Engine {
