@@ -16,10 +16,13 @@ use systole_organism::front::OrganismHandle;
 #[derive(Subcommand, Debug)]
 pub(super) enum ScheduleCommand {
     /// Fire no tick of a schedule until it is resumed
+    #[command(after_help = "Examples:\n  systole schedules pause digest")]
     Pause(OneSchedule),
     /// Let a paused schedule go on with its next tick
+    #[command(after_help = "Examples:\n  systole schedules resume digest")]
     Resume(OneSchedule),
     /// Send what a schedule sends now, also if it is paused
+    #[command(after_help = "Examples:\n  systole schedules fire digest")]
     Fire(OneSchedule),
 }
 
