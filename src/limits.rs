@@ -28,6 +28,9 @@ pub(crate) const PICTURE_LOOK_MS: u64 = 250;
 pub(crate) const STREAM_TRIES: u32 = 40;
 /// How long to wait before each try.
 pub(crate) const STREAM_PAUSE: Duration = Duration::from_millis(500);
+/// How long an organism that is reloaded waits for a command that uses its log, and how long between two tries.
+pub(crate) const RELOAD_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const RELOAD_PAUSE: Duration = Duration::from_millis(100);
 /// How long to wait before a broker that is away is tried again.
 pub(crate) const BROKER_PAUSE: Duration = Duration::from_secs(1);
 /// How often it is said that the broker is still away.

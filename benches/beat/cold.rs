@@ -14,7 +14,7 @@ use systole_carriers::{InlineListener, from_answer};
 use systole_config as config;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
-use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::plan::{LogPlace, ReloadAtStart, RunPlan};
 use systole_organism::running::Organism;
 use systole_system::failpoint::Failpoint;
 
@@ -59,6 +59,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             proof: None,
             followers: Vec::new(),
             schedules: Vec::new(),
+            reload: ReloadAtStart::default(),
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

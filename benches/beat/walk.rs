@@ -16,7 +16,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
-use systole_organism::plan::{BusAccess, LogPlace, RunPlan};
+use systole_organism::plan::{BusAccess, LogPlace, ReloadAtStart, RunPlan};
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
 use systole_system::failpoint::Failpoint;
@@ -303,6 +303,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         proof: None,
         followers: Vec::new(),
         schedules: Vec::new(),
+        reload: ReloadAtStart::default(),
         composition: file.composition,
         directory: "config/bench".into(),
         log,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
+use systole_organism::planning;
 use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
 use systole_proof::key::VerifierKey;
 use systole_proof::tree::Frontier;
@@ -150,7 +151,7 @@ impl SignCheckpoint {
             let reader =
                 sqlite::open_reading(&log).map_err(|why| local_organism::report_log_fault(screen, &why))?;
             let known = Frontier::new();
-            let client = local_organism::build_witness_client();
+            let client = planning::build_witness_client();
             let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);
             let sent = send_checkpoint(screen, places, &checkpoint)?;
             missing = sent.missing;

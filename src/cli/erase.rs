@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::local_organism::{self, open_bus};
+use super::local_organism;
 use super::looking::{self, split_number};
 use super::place::Place;
 use super::screen::Screen;
@@ -28,6 +28,7 @@ use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_log::{index, search};
 use systole_organism as runtime;
 use systole_organism::plan::BusAccess;
+use systole_organism::planning;
 use systole_organism::runfile::RunFile;
 use systole_queries::finding;
 use systole_queries::prompts::find_before;
@@ -142,7 +143,9 @@ impl EraseCommand {
             return self.plan_erasure(screen, copy, &reader, ErasureScope::Objects);
         }
         let file = self.place.organism(screen)?;
-        let (Some(bus), Some(kept)) = (open_bus(screen, &file, true)?, &file.log_kept) else {
+        let bus = planning::open_bus(&file, true);
+        let bus = bus.map_err(|missing| local_organism::report_missing_part(screen, &missing))?;
+        let (Some(bus), Some(kept)) = (bus, &file.log_kept) else {
             let words =
                 format!("{} is the copy of a log in NATS, and the file names no broker", copy.display());
             return Err(screen.refuse(words, "-f with the organism's file"));

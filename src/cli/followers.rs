@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::local_organism::{self, open_bus};
+use super::local_organism;
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::Place;
@@ -18,6 +18,7 @@ use systole_doors::client::DoorClient;
 use systole_follow::{CursorPlace, FollowerStatus, SentForm, find_mark};
 use systole_kit::schema::find_nearest;
 use systole_organism::plan::{BusAccess, StartFault};
+use systole_organism::planning;
 use systole_organism::runfile::RunFile;
 use systole_show::columns::plain;
 use systole_show::layout;
@@ -109,7 +110,9 @@ impl FollowCommand {
 /// Where the cursors are: those of a log in NATS are at its broker.
 async fn open_cursors(looking: &Looking, file: &OrganismFile) -> Result<CursorPlace, CommandExit> {
     let screen = looking.screen;
-    let (Some(kept), Some(bus)) = (&file.log_kept, open_bus(screen, file, true)?) else {
+    let bus = planning::open_bus(file, true);
+    let bus = bus.map_err(|missing| local_organism::report_missing_part(screen, &missing))?;
+    let (Some(kept), Some(bus)) = (&file.log_kept, bus) else {
         return Ok(CursorPlace::Beside(looking.log.as_path().into()));
     };
     let (organism, BusAccess { url, credentials }) = (&file.composition.organism, bus);

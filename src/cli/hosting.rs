@@ -23,6 +23,7 @@ use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
 use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
 use systole_organism::inline_listeners::ListenerScope;
+use systole_organism::planning;
 use systole_system::failpoint::{self, Failpoint};
 use systole_system::keyfiles::{self, KeyFilesFault};
 
@@ -78,7 +79,8 @@ impl HostPart {
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
         let hosting = HostPlan {
-            inline: local_organism::build_agents(screen, &file, ListenerScope::OneOfMany)?,
+            inline: planning::build_agents(&file, ListenerScope::OneOfMany)
+                .map_err(|missing| local_organism::report_missing_part(screen, &missing))?,
             composition: file.composition,
             surroundings,
             steps: Arc::new(steps),

@@ -2,33 +2,29 @@
 //! an exit. It locks the log, so there is never more than one.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::exit::CommandExit;
-use super::place::{Place, quote_path};
+use super::place::{self, Place};
 use super::refusal_text;
 use super::screen::Screen;
 use super::system_faults;
-use super::trust_policy;
 use crate::limits;
-use systole_carriers::{InlineListener, NoCarrier};
-use systole_config::{OrganismFile, ProofSettings};
+use systole_carriers::NoCarrier;
+use systole_config::OrganismFile;
+use systole_core::rules::reload_payload::Reload;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
-use systole_follow::{FollowerFault, FollowerPlan, FollowerSettings};
-use systole_http::ProxySettings;
-use systole_organism::inline_listeners::{self, ListenerScope};
-use systole_organism::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
-use systole_organism::proving::{ProofPlan, SigningFault};
+use systole_organism::plan::{ReloadAtStart, RunPlan, StandbyReporter, StartFault};
+use systole_organism::planning::{self, MissingPart, RunSurroundings};
+use systole_organism::proving::SigningFault;
 use systole_organism::pump_loop::{LoopEnd, StopWait};
+use systole_organism::reloading::in_force::ConfigInForce;
 use systole_organism::runfile::{PostedRunFile, RunFile};
 use systole_organism::running::Organism;
 use systole_organism::standing_by::StandbyStatus;
 use systole_system::failpoint::{self, Failpoint};
-use systole_witness::WitnessClient;
 
 /// Runs a command's work on the threads that an organism needs.
 pub(super) fn with_runtime<T>(
@@ -43,24 +39,44 @@ pub(super) fn with_runtime<T>(
     result
 }
 
-/// Starts the organism.
+/// How an organism is to be started.
+#[derive(Default)]
+pub(super) struct StartWish {
+    /// Acknowledged positions that may be missing from the log.
+    pub(super) given_up: Option<LostRange>,
+    /// Waits for another pump that has the log.
+    pub(super) stands_by: Option<StandbyReporter>,
+    /// What it knows of reloads.
+    pub(super) reload: ReloadAtStart,
+}
+
+/// Starts the organism. If a reload is in force, it starts with that configuration.
 pub(super) async fn start_organism(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    start_without(screen, place, file, None).await?.map_err(|fault| start_fault(screen, &fault))
+    let mut wish = StartWish::default();
+    let mut file = file;
+    loop {
+        match start_with(screen, place, file, wish).await? {
+            Ok(organism) => return Ok(organism),
+            Err(StartFault::InForce(config)) => (file, wish) = take_in_force(screen, place, &config)?,
+            Err(fault) => return Err(start_fault(screen, &fault)),
+        }
+    }
 }
 
-/// The same, but acknowledged positions that are missing from the log may be given up, and the caller reports a failed
-/// start.
-pub(super) async fn start_without(
+/// The same, but the caller reports a failed start.
+pub(super) async fn start_with(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    given_up: Option<LostRange>,
+    wish: StartWish,
 ) -> Result<Result<Organism, StartFault>, CommandExit> {
-    let plan = RunPlan { given_up, ..build_plan(screen, place, file, false)? };
+    let StartWish { given_up, stands_by, reload } = wish;
+    let plan = build_plan(screen, place, file, false)?;
+    let plan = RunPlan { given_up, stands_by, reload, ..plan };
     Ok(Organism::start(plan).await.map(|it| print_notes(screen, it)))
 }
 
@@ -72,126 +88,67 @@ fn print_notes(screen: Screen, organism: Organism) -> Organism {
     organism
 }
 
-/// The same, but waits for another pump that has the log; the caller reports a failed start.
-pub(super) async fn start_or_stand_by(
-    screen: Screen,
-    place: &Place,
-    file: OrganismFile,
-    stands_by: StandbyReporter,
-) -> Result<Result<Organism, StartFault>, CommandExit> {
-    let plan = RunPlan { stands_by: Some(stands_by), ..build_plan(screen, place, file, false)? };
-    Ok(Organism::start(plan).await)
-}
-
 /// Starts it for one order: it sends nothing.
 pub(super) async fn start_without_deliveries(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    let plan = build_plan(screen, place, file, true)?;
-    let started = Organism::start_without_deliveries(plan).await;
-    started.map(|it| print_notes(screen, it)).map_err(|fault| start_fault(screen, &fault))
+    let mut wish = StartWish::default();
+    let mut file = file;
+    loop {
+        let plan = RunPlan { reload: wish.reload, ..build_plan(screen, place, file, true)? };
+        match Organism::start_without_deliveries(plan).await {
+            Ok(organism) => return Ok(print_notes(screen, organism)),
+            Err(StartFault::InForce(config)) => (file, wish) = take_in_force(screen, place, &config)?,
+            Err(fault) => return Err(start_fault(screen, &fault)),
+        }
+    }
+}
+
+/// The configuration of a reload that counts more than the file, and says so.
+pub(super) fn take_in_force(
+    screen: Screen,
+    place: &Place,
+    config: &ConfigInForce,
+) -> Result<(OrganismFile, StartWish), CommandExit> {
+    let ConfigInForce { reload: Reload { config, by, .. }, is_stopped, source } = config;
+    let why = if *is_stopped { "turned away from this file" } else { "was not stopped since then" };
+    screen.say(format!("note: it goes on with configuration {config}, which {by} reloaded: it {why}"));
+    screen.say(format!("  try: {} --take-file, which takes the file", place.run_command()));
+    let file = place.load_stored(source).map_err(|refused| place::refuse(screen, &refused))?;
+    let reload = ReloadAtStart { takes_file: true, news: None };
+    Ok((file, StartWish { reload, ..StartWish::default() }))
 }
 
 fn build_plan(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    still: bool,
+    is_still: bool,
 ) -> Result<RunPlan, CommandExit> {
-    let bus = open_bus(screen, &file, still)?;
-    let managed = file.managed.then(|| file.log.clone());
+    let around = find_surroundings(screen, place, is_still)?;
+    planning::build_plan(file, around).map_err(|missing| report_missing_part(screen, &missing))
+}
+
+/// What a plan needs beside the file.
+pub(super) fn find_surroundings(
+    screen: Screen,
+    place: &Place,
+    is_still: bool,
+) -> Result<RunSurroundings, CommandExit> {
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps = Failpoint::parse(armed.as_deref())
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
-    let inline = build_agents(screen, &file, ListenerScope::Alone)?;
-    let proof = match &file.proof {
-        Some(proof) if !still => Some(build_proof_plan(screen, proof, &file.log)?),
-        _ => None,
-    };
-    let followers = if still { Vec::new() } else { build_followers(screen, &file)? };
-    Ok(RunPlan {
-        composition: file.composition,
-        directory: place.directory(),
-        log: match file.log_kept {
-            Some(kept) => LogPlace::Stream { copy: file.log, kept },
-            None => LogPlace::File(file.log),
-        },
-        inline,
-        validators: std::thread::available_parallelism().map_or(1, usize::from),
-        surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
-        steps: Arc::new(steps),
-        bus,
-        managed,
-        stands_by: None,
-        given_up: None,
-        proof,
-        followers,
-        schedules: file.schedules,
-    })
+    let say = Arc::new(move |words: &str| screen.say(words));
+    Ok(RunSurroundings { directory: place.directory(), steps: Arc::new(steps), say, is_still })
 }
 
-/// Who gets the events of the log, with their secrets from the environment.
-fn build_followers(screen: Screen, file: &OrganismFile) -> Result<Vec<FollowerPlan>, CommandExit> {
-    let read = |name: &str| std::env::var(name).ok();
-    let proxies = ProxySettings::from_environment(&read);
-    let build = |settings: &FollowerSettings| FollowerPlan::build(settings.clone(), &read, &proxies);
-    let built: Result<_, FollowerFault> = file.followers.iter().map(build).collect();
-    built.map_err(|fault| screen.fail_with(CommandExit::Configuration, fault.words, fault.fix))
-}
-
-/// How the running organism signs checkpoints. The key has to be on this machine.
-fn build_proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<ProofPlan, CommandExit> {
-    let Some(key) = proof.key.clone() else {
-        let words = format!("{}: there is no such file, and `proof.key` names it", proof.file.display());
-        let (origin, file) = (&proof.origin, quote_path(&proof.file));
-        let fix = format!("systole keygen --origin {origin} -o {file}; or the key from elsewhere");
-        return Err(screen.fail_with(CommandExit::Configuration, words, fix));
-    };
-    let policy = match &proof.policy {
-        Some(policy) => policy.clone(),
-        None => trust_policy::build_policy(screen, &key.verifier().to_string())?,
-    };
-    Ok(ProofPlan {
-        key,
-        policy: Arc::new(policy),
-        logs: proof.logs.clone(),
-        log: log.to_owned(),
-        every: proof.every,
-        to: proof.to.clone(),
-        witnesses: proof.witnesses.clone(),
-        client: build_witness_client(),
-        say: Arc::new(move |words| screen.say(words)),
-    })
-}
-
-/// Asks witnesses through the proxies that the environment names.
-pub(super) fn build_witness_client() -> WitnessClient {
-    WitnessClient::new(ProxySettings::from_environment(&|name| std::env::var(name).ok()))
-}
-
-/// The agents of the file as listeners of this process.
-pub(super) fn build_agents(
-    screen: Screen,
-    file: &OrganismFile,
-    scope: ListenerScope,
-) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
-    inline_listeners::build_agents(file, scope)
-        .map_err(|unmade| screen.fail_with(CommandExit::Configuration, &unmade, &unmade.fix))
-}
-
-/// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
-pub(super) fn open_bus(
-    screen: Screen,
-    file: &OrganismFile,
-    still: bool,
-) -> Result<Option<BusAccess>, CommandExit> {
-    let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
-    let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
-    let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
-    let credentials = key.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
-    Ok(Some(BusAccess { url, credentials }))
+/// Reports what a file names and what is missing here.
+pub(super) fn report_missing_part(screen: Screen, missing: &MissingPart) -> CommandExit {
+    let exit = screen.fail(CommandExit::Configuration, missing);
+    missing.fix.iter().for_each(|fix| screen.say(format!("  try: {fix}")));
+    exit
 }
 
 /// Reports why an organism, or something it needs, is missing.
@@ -221,7 +178,10 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
             }
             exit
         }
-        StartFault::Schedule { .. } => screen.fail(CommandExit::Configuration, fault),
+        StartFault::Schedule { .. } | StartFault::InForce(_) => {
+            screen.fail(CommandExit::Configuration, fault)
+        }
+        StartFault::Missing(missing) => report_missing_part(screen, missing),
         StartFault::Unsigned(fault) => report_unsigned(screen, fault),
         StartFault::Machine(_) => {
             let fix = "run it again; if it fails again, systole doctor";

@@ -56,6 +56,8 @@ mod proved_record;
 mod ps;
 mod questions;
 mod refusal_text;
+mod reload;
+mod reloading;
 mod remote_organism;
 mod replay;
 mod retry;
@@ -125,6 +127,8 @@ enum Command {
     Run(run::RunCommand),
     /// Stop the organism of this folder
     Stop(stop::StopCommand),
+    /// Let the running organism go on with its changed file
+    Reload(reload::ReloadCommand),
     /// Open the pages of the running organism in a browser
     Console(console::OpenConsole),
     /// Show a log or an export in a browser, without an organism
@@ -324,6 +328,7 @@ impl Command {
             Command::Check(check) => Ok(check.run()),
             Command::Run(run) => run.run(),
             Command::Stop(stop) => stop.run(),
+            Command::Reload(reload) => reload.run(),
             Command::Console(console) => console.run(),
             Command::Open(open) => open.run(),
             Command::Ask(ask) => ask.run(),

@@ -171,11 +171,24 @@ impl Place {
 
     /// The organism file from the loader, with the selected log.
     pub(super) fn load(&self) -> Result<OrganismFile, FileMistakes> {
-        let mut organism = config::load_set(self.file(), &self.settings)?;
+        self.load_other(self.file())
+    }
+
+    /// A stored configuration in the place of the organism's file, with the selected log.
+    pub(super) fn load_stored(&self, source: &[u8]) -> Result<OrganismFile, FileMistakes> {
+        Ok(self.with_own_log(config::load_stored(source, self.file())?))
+    }
+
+    /// Another file in the place of the organism's file, with the same settings and the selected log.
+    pub(super) fn load_other(&self, file: &Path) -> Result<OrganismFile, FileMistakes> {
+        Ok(self.with_own_log(config::load_set(file, &self.settings)?))
+    }
+
+    fn with_own_log(&self, mut organism: OrganismFile) -> OrganismFile {
         if let Some(log) = &self.log {
             (organism.log, organism.no_log_folder) = (log.clone(), None);
         }
-        Ok(organism)
+        organism
     }
 
     /// The log that was named in addition to the file.

@@ -134,6 +134,13 @@ impl ReplayVerdict {
 }
 
 impl ReplayCommand {
+    /// Replays every thread since then with the file of that place.
+    pub(super) fn with_file(place: Place, since: String) -> ReplayCommand {
+        let (config, thread) = (Some(place.file().to_owned()), "@last".to_owned());
+        let (with, live, money) = (None, None, None);
+        ReplayCommand { place, thread, since: Some(since), all: false, config, with, live, money }
+    }
+
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         if verify_export::is_export(Path::new(&self.thread)) {
             return self.of_export(Path::new(&self.thread));

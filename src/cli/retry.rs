@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use anew::AnewTerms;
-use preview::{AwaitedCall, Preview, PreviewSource, is_agreed, wait_for_ends};
+pub(super) use preview::is_agreed;
+use preview::{AwaitedCall, Preview, PreviewSource, wait_for_ends};
 
 use super::exit::CommandExit;
 use super::live_order::{DecidedHere, LiveOrder, carry_out_all, read_reply};

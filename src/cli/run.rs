@@ -2,16 +2,16 @@
 //! the flow: the door first, the log last.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::path::{Path, PathBuf};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::detach;
@@ -19,24 +19,28 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hosting::{HostPart, HostRole};
 use super::live::Live;
-use super::local_organism;
+use super::local_organism::{self, StartWish};
 use super::place::{Place, quote_path, refuse};
+use super::reloading::{KeptDoor, NextRun, OrderedReload, ReloadPlaces};
 use super::screen::Screen;
-use super::signals::Signals;
+use super::signals::{SignalledWish, Signals};
 use super::system_faults;
 use crate::limits;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, count_mistakes};
+use systole_core::rules::reload_payload::{FailedReload, Reload, ReloadNews};
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spell_duration;
 use systole_doors::api_types::{self, ApiRecord};
 use systole_doors::events::RecordFollower;
 use systole_doors::http::{self, ConsoleSettings, HttpDoor, HttpDoorFault};
 use systole_doors::record_words::{self, ShownContent};
+use systole_doors::reloading::DoorReloads;
 use systole_doors::wire::WireDoor;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
-use systole_organism::plan::StartFault;
+use systole_organism::plan::{ReloadAtStart, StandbyReporter, StartFault};
 use systole_organism::pump_loop::StopWait;
+use systole_organism::reloading::{ReloadDesk, ReloadOrder};
 use systole_organism::runfile::{Credential, PostedRunFile, RunFile};
 use systole_organism::running::{LifeSign, Organism};
 use systole_organism::standing_by::StandbyStatus;
@@ -69,6 +73,9 @@ pub(super) struct RunCommand {
     /// Go on without the missing positions that the refusal names: 32..60
     #[arg(long, value_name = "FIRST..LAST", value_parser = parse_positions)]
     accept_loss: Option<LostRange>,
+    /// Start with the file, also if a reload is in force
+    #[arg(long)]
+    take_file: bool,
 }
 
 /// Reads the positions to give up.
@@ -107,11 +114,16 @@ impl RunCommand {
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
-            let (mut was_here, mut told) = (false, None::<Instant>);
+            let (mut was_here, mut told, mut again) = (false, None::<Instant>, None::<Box<NextRun>>);
             loop {
-                match self.try_run(screen, &mut signals, was_here).await? {
+                let next = match again.take() {
+                    Some(next) => *next,
+                    None => self.read_file(screen, was_here)?,
+                };
+                match Box::pin(self.try_run(screen, &mut signals, (next, was_here))).await? {
                     // Everything from before is gone, as after a restart.
                     RunEnd::Ousted => (was_here, told) = (true, None),
+                    RunEnd::Again(next) => again = Some(next),
                     RunEnd::Cut(words) => {
                         if told.is_none_or(|told| told.elapsed() >= limits::BROKER_WORDS) {
                             screen.say(format!("waits for its broker: {words}"));
@@ -128,14 +140,8 @@ impl RunCommand {
         })
     }
 
-    /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
-    /// first start would end.
-    async fn try_run(
-        &self,
-        screen: Screen,
-        signals: &mut Signals,
-        was_here: bool,
-    ) -> Result<RunEnd, CommandExit> {
+    /// What the organism's file says, for the first start.
+    fn read_file(&self, screen: Screen, was_here: bool) -> Result<NextRun, CommandExit> {
         let file =
             self.place.organism(screen)?.with_log_folder().map_err(|refused| refuse(screen, &refused))?;
         let file = self.part.adapt_file(screen, file)?;
@@ -144,55 +150,127 @@ impl RunCommand {
             let check = self.place.command("check");
             screen.say(format!("{}: {check} shows them", count_mistakes(&file.warnings)));
         }
-        let machine = |what| move |error: std::io::Error| system_faults::report_missing(screen, what, &error);
-        let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
-        let keyring = build_keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
-        let (keyring, guest) = keyring.map_err(machine("the random bytes of a credential"))?;
         if self.accept_loss.is_some() && file.log_kept.is_some() {
             return Err(report_no_log_file(screen, "the log is in NATS: systole copy makes its copy again"));
         }
-        let (log, listen, public) = (file.log.clone(), file.listen, file.public.clone());
-        let (organism, bound) = if file.log_kept.is_some() {
-            let report = Box::new(report_each_once(screen, log.clone()));
-            let starting = local_organism::start_or_stand_by(screen, &self.place, file, report);
-            let started = tokio::select! {
-                started = Box::pin(starting) => started?,
-                exit = signals.next() => return Ok(RunEnd::Over(exit)),
-            };
-            let organism = match started {
-                Ok(organism) => organism,
-                Err(fault) => return report_start_fault(screen, &fault, was_here),
-            };
+        Ok(NextRun::from_file(file, self.take_file))
+    }
+
+    /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
+    /// first start would end.
+    async fn try_run(
+        &self,
+        screen: Screen,
+        signals: &mut Signals,
+        (next, was_here): (NextRun, bool),
+    ) -> Result<RunEnd, CommandExit> {
+        let NextRun { file, reload, kept, fallback } = next.try_new_programs(screen).await;
+        let keys = open_keyring(screen, &file, kept.as_ref())?;
+        let (socket, posted) = match kept {
+            Some(kept) => (Some(kept.socket), Some(kept.posted)),
             // A pump that stands by has no door, since it could not admit a client.
-            match bind_door(screen, listen, &log).await {
-                Ok(bound) => (organism, bound),
+            None if file.log_kept.is_some() => (None, None),
+            None => (Some(bind_door(screen, file.listen, &file.log).await?), None),
+        };
+        let starting = Box::pin(self.start_in_turn(screen, &file, &reload, posted.is_some()));
+        let started = tokio::select! {
+            started = starting => started?,
+            exit = signals.next() => return Ok(RunEnd::Over(exit)),
+        };
+        let organism = match (started, fallback) {
+            (Ok(organism), _) => organism,
+            (Err(StartFault::InForce(config)), _) => {
+                let (file, wish) = local_organism::take_in_force(screen, &self.place, &config)?;
+                let file = self.part.adapt_file(screen, file)?;
+                let next = NextRun { reload: wish.reload, ..NextRun::from_file(file, true) };
+                return Ok(RunEnd::Again(Box::new(next)));
+            }
+            (Err(fault), Some(before)) => {
+                let back = NextRun::fall_back(screen, &file, *before, fault.to_string());
+                let kept = KeptDoor::keep(socket, posted, keys);
+                return Ok(RunEnd::Again(Box::new(NextRun { kept, ..back })));
+            }
+            (Err(fault), None) => return report_start_fault(screen, &fault, was_here),
+        };
+        let socket = match socket {
+            Some(socket) => socket,
+            None => match bind_door(screen, file.listen, &file.log).await {
+                Ok(socket) => socket,
                 Err(exit) => {
                     organism.stop(Duration::ZERO).await;
                     return Err(exit);
                 }
-            }
-        } else {
-            let bound = bind_door(screen, listen, &log).await?;
-            let starting = local_organism::start_without(screen, &self.place, file, self.accept_loss);
-            match Box::pin(starting).await? {
-                Ok(organism) => (organism, bound),
-                Err(fault) => return report_start_fault(screen, &fault, was_here),
-            }
+            },
         };
-        let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
-        if listen.is_none() && address != DEFAULT_LISTEN {
+        let start = OpenedStart { organism, socket, keys, file, news: reload.news };
+        let running = self.open_doors(screen, start, posted).await?;
+        let places = ReloadPlaces { screen, place: &self.place, part: &self.part };
+        Ok(watch_log(places, running, signals, self.show).await)
+    }
+
+    /// Starts the organism. A command may use the log for a moment while the organism is reloaded.
+    async fn start_in_turn(
+        &self,
+        screen: Screen,
+        file: &OrganismFile,
+        reload: &ReloadAtStart,
+        is_reload: bool,
+    ) -> Result<Result<Organism, StartFault>, CommandExit> {
+        let since = Instant::now();
+        loop {
+            let report = || Box::new(report_each_once(screen, file.log.clone())) as StandbyReporter;
+            let wish = StartWish {
+                given_up: self.accept_loss.filter(|_| !is_reload),
+                stands_by: file.log_kept.is_some().then(report),
+                reload: reload.clone(),
+            };
+            let started = local_organism::start_with(screen, &self.place, file.clone(), wish).await?;
+            match &started {
+                Err(StartFault::Log(LogFault::InUse { .. }))
+                    if is_reload && since.elapsed() < limits::RELOAD_PATIENCE =>
+                {
+                    tokio::time::sleep(limits::RELOAD_PAUSE).await;
+                }
+                _ => return Ok(started),
+            }
+        }
+    }
+
+    /// Opens the doors of an organism that has started, and says so.
+    async fn open_doors(
+        &self,
+        screen: Screen,
+        start: OpenedStart,
+        posted: Option<PostedRunFile>,
+    ) -> Result<RunningOrganism, CommandExit> {
+        let OpenedStart { organism, socket, keys: (keyring, operator, guest), file, news } = start;
+        let opened = socket
+            .local_addr()
+            .and_then(|address| Ok((address, TcpListener::from_std(socket.try_clone()?)?)));
+        let what = "the address that is listened on";
+        let (address, bound) = opened.map_err(|error| system_faults::report_missing(screen, what, &error))?;
+        if file.listen.is_none() && address != DEFAULT_LISTEN && posted.is_none() {
             let who = RunFile::find_at(DEFAULT_LISTEN)
                 .map_or_else(|| "another program".to_owned(), |run| run.describe());
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
-        let run_file = run_file(&self.place, address, (credential, guest), &organism);
-        let settings = ConsoleSettings { public, log: Some(log.clone()) };
+        let run_file = run_file(&self.place, address, (operator.clone(), guest.clone()), &organism);
+        let (desk, orders) = ReloadDesk::open();
+        let settings = ConsoleSettings {
+            public: file.public.clone(),
+            log: Some(file.log.clone()),
+            reloads: Some(DoorReloads { desk, news: news.clone() }),
+        };
         let door = HttpDoor::open(bound, organism.handle().clone(), keyring, settings);
         let wire = WireDoor::open(organism.handle()).await;
-        let posted = match run_file.post_beside(&log) {
+        let written = match posted {
+            Some(posted) => posted.post_again(&run_file, &file.log),
+            None => run_file.post_beside(&file.log),
+        };
+        let posted = match written {
             Ok(posted) => posted,
             Err(error) => {
-                let path = RunFile::find_path(&log);
+                let path = RunFile::find_path(&file.log);
                 let exit =
                     system_faults::report_unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
@@ -203,10 +281,25 @@ impl RunCommand {
                 return Err(exit);
             }
         };
-        let log = std::fs::canonicalize(&log).unwrap_or(log);
-        say_started(screen, &organism, address, &log);
-        Ok(watch_log(screen, RunningOrganism { organism, door, wire, posted }, signals, self.show).await)
+        match &news {
+            Some(news) => screen.say(describe_news(news)),
+            None => {
+                let log = std::fs::canonicalize(&file.log).unwrap_or_else(|_| file.log.clone());
+                say_started(screen, &organism, address, &log);
+            }
+        }
+        let kept = KeptDoor { socket, operator, guest, posted };
+        Ok(RunningOrganism { organism, door, wire, kept, file, orders })
     }
+}
+
+/// An organism that has started, with what its doors need.
+struct OpenedStart {
+    organism: Organism,
+    socket: StdTcpListener,
+    keys: DoorKeys,
+    file: OrganismFile,
+    news: Option<ReloadNews>,
 }
 
 /// A start that failed. A broker that is away is waited for, and one that this process has used also if it refuses.
@@ -278,43 +371,74 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     }
 }
 
+/// Says how a reload went.
+fn describe_news(news: &ReloadNews) -> String {
+    match news {
+        ReloadNews::Done(Reload { config, before, .. }) => {
+            format!("reloaded: it goes on with configuration {config}, before {before}")
+        }
+        ReloadNews::Failed(FailedReload { config, .. }) => {
+            format!("goes on as before: configuration {config} did not start")
+        }
+    }
+}
+
+/// The keyring of the door, with the credentials of the operator and of the client `mcp`.
+type DoorKeys = (Keyring, Credential, Option<Credential>);
+
 /// The credentials that open the door. A client without one is reported before anything starts.
-fn build_keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
-    let keyring =
-        Keyring::from_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
+fn open_keyring(
+    screen: Screen,
+    file: &OrganismFile,
+    kept: Option<&KeptDoor>,
+) -> Result<DoorKeys, CommandExit> {
+    let undrawn = |error: std::io::Error| {
+        system_faults::report_missing(screen, "the random bytes of a credential", &error)
+    };
+    let operator = kept.map_or_else(Credential::draw, |kept| Ok(kept.operator.clone())).map_err(undrawn)?;
+    let keyring = Keyring::from_operator(operator.clone());
+    let keyring = keyring.with_clients(&file.tokens, |name| std::env::var(name).ok());
     let keyring = keyring.map(|keyring| keyring.with_open_metrics(file.are_metrics_open));
-    keyring.map_err(|refused| {
-        screen.say_drawn(refused.to_string().trim_end());
-        CommandExit::Configuration
-    })
+    let keyring = keyring.map_err(|refused| refuse(screen, &refused))?;
+    let guest = kept.and_then(|kept| kept.guest.clone());
+    let (keyring, guest) = keyring.with_mcp(&file.composition, guest).map_err(undrawn)?;
+    Ok((keyring, operator, guest))
 }
 
 async fn bind_door(
     screen: Screen,
     listen: Option<SocketAddr>,
     log: &Path,
-) -> Result<TcpListener, CommandExit> {
+) -> Result<StdTcpListener, CommandExit> {
     let bound = match listen {
         Some(address) => http::bind_address(address).await,
         None => http::bind_or_free(DEFAULT_LISTEN).await,
     };
-    bound.map_err(|unopened| {
-        let HttpDoorFault::InUse(address) = unopened else {
-            return screen.fail(CommandExit::Unavailable, unopened);
-        };
-        // If an organism on this very log listens there, that is the better message.
-        if let Some(run) = RunFile::find_running(log).filter(|run| run.address == address) {
-            let path = log.display().to_string();
-            return local_organism::report_log_fault(screen, &LogFault::InUse { path, pid: run.pid });
-        }
-        let Some(run) = RunFile::find_at(address) else {
-            return screen.fail(CommandExit::Unavailable, unopened);
-        };
-        let words = format!("{address} is in use by {}", run.describe());
-        let stop = format!("systole stop -f {}", quote_path(&run.file));
-        let fix = format!("{stop}; or another address under `console.listen`");
-        screen.fail_with(CommandExit::Unavailable, words, fix)
-    })
+    match bound {
+        Ok(bound) => bound.into_std().map_err(|error| {
+            system_faults::report_missing(screen, "the address that is listened on", &error)
+        }),
+        Err(unopened) => Err(report_unopened(screen, unopened, log)),
+    }
+}
+
+/// Reports why the door does not open.
+fn report_unopened(screen: Screen, unopened: HttpDoorFault, log: &Path) -> CommandExit {
+    let HttpDoorFault::InUse(address) = unopened else {
+        return screen.fail(CommandExit::Unavailable, unopened);
+    };
+    // If an organism on this very log listens there, that is the better message.
+    if let Some(run) = RunFile::find_running(log).filter(|run| run.address == address) {
+        let path = log.display().to_string();
+        return local_organism::report_log_fault(screen, &LogFault::InUse { path, pid: run.pid });
+    }
+    let Some(run) = RunFile::find_at(address) else {
+        return screen.fail(CommandExit::Unavailable, unopened);
+    };
+    let words = format!("{address} is in use by {}", run.describe());
+    let stop = format!("systole stop -f {}", quote_path(&run.file));
+    let fix = format!("{stop}; or another address under `console.listen`");
+    screen.fail_with(CommandExit::Unavailable, words, fix)
 }
 
 /// How a run ended.
@@ -323,6 +447,8 @@ enum RunEnd {
     Over(CommandExit),
     /// Another pump has the log; this one stands by from here on.
     Ousted,
+    /// To go on with another configuration.
+    Again(Box<NextRun>),
     /// Before it began: the broker does not answer, in words.
     Cut(String),
 }
@@ -355,56 +481,90 @@ struct RunningOrganism {
     organism: Organism,
     door: HttpDoor,
     wire: Option<WireDoor>,
-    posted: PostedRunFile,
+    kept: KeptDoor,
+    /// What it runs.
+    file: OrganismFile,
+    orders: mpsc::Receiver<ReloadOrder>,
 }
 
-/// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
+/// Why the log is no longer watched.
+enum WatchEnd {
+    /// A signal or a fault; `None` if the pump ended by itself.
+    Stop(Option<CommandExit>),
+    /// Another configuration is to go on.
+    Reload(Box<OrderedReload>),
+}
+
+/// Shows the log until a signal comes, the pump fails, another pump has the log, or another configuration is to go on.
+/// Then it stops.
 async fn watch_log(
-    screen: Screen,
+    places: ReloadPlaces<'_>,
     mut running: RunningOrganism,
     signals: &mut Signals,
     shows_payloads: bool,
 ) -> RunEnd {
+    let screen = places.screen;
     let front = running.organism.handle().clone();
     let mut follower = RecordFollower::follow_after(&front, front.began(), None);
     let mut live = LogWatcher::follow_log(screen, &front, shows_payloads);
     let mut counts = Box::pin(report_workers(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());
-    let exit = loop {
+    let mut held: Option<HeldReload> = None;
+    let end = loop {
         tokio::select! {
-            _ = &mut ousted => break None,
+            _ = &mut ousted => break WatchEnd::Stop(None),
             page = follower.next_shared() => match page {
                 Ok(Some(records)) => live.show_records(&records),
                 // The pump ended; the other branch reports why.
-                Ok(None) => break None,
-                Err(fault) => break Some(local_organism::report_log_fault(screen, &fault)),
+                Ok(None) => break WatchEnd::Stop(None),
+                Err(fault) => break WatchEnd::Stop(Some(local_organism::report_log_fault(screen, &fault))),
             },
-            _ = running.organism.wait_for_break() => break None,
+            _ = running.organism.wait_for_break() => break WatchEnd::Stop(None),
             () = &mut counts => {}
-            exit = signals.next() => break Some(exit),
+            wish = signals.next_wish() => match wish {
+                SignalledWish::Stop(exit) => break WatchEnd::Stop(Some(exit)),
+                SignalledWish::Reload if held.is_some() => {}
+                SignalledWish::Reload => {
+                    let ordered = places.take_signal(&running.organism, &running.file);
+                    held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
+                }
+            },
+            Some(order) = running.orders.recv(), if held.is_none() => {
+                let ordered = places.answer_order(&running.organism, &running.file, order);
+                held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
+            }
+            ordered = HeldReload::wait_for(&mut held) => break WatchEnd::Reload(ordered),
         }
     };
     let by = running.organism.ownership().and_then(|lead| lead.find_loss());
-    let wait = local_organism::stop_wait(&running.posted);
-    match (&by, wait) {
-        (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
-        (None, StopWait::Here(_)) => {
-            screen.say("stopping: waits 5 s for replies; a second signal stops at once");
+    let wait = match &end {
+        WatchEnd::Reload(_) => StopWait::Here(Duration::ZERO),
+        WatchEnd::Stop(_) => {
+            let wait = local_organism::stop_wait(&running.kept.posted);
+            say_stopping(screen, by.as_deref(), wait);
+            wait
         }
-        (None, StopWait::Everywhere(time)) => {
-            let time = spell_duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-            let words = "for replies, also of workers over NATS; a second signal stops at once";
-            screen.say(format!("stopping: waits up to {time} {words}"));
-        }
-    }
-    let mut stopping = pin!(stop_running(screen, running, wait));
+    };
+    let RunningOrganism { organism, door, wire, kept, file, .. } = running;
+    let is_again = matches!(end, WatchEnd::Reload(_));
+    // While it drains, a second `systole stop` finds it.
+    let mut kept = (is_again || matches!(wait, StopWait::Everywhere(_))).then_some(kept);
+    let mut stopping = pin!(stop_running(screen, (organism, door, wire), wait));
     let mut shows = true;
     loop {
         tokio::select! {
-            stopped = &mut stopping => return match stopped {
-                StopResult::Ousted => exit.map_or(RunEnd::Ousted, RunEnd::Over),
-                StopResult::Well => RunEnd::Over(exit.unwrap_or(CommandExit::Log)),
-                StopResult::Failed(failed) => RunEnd::Over(failed),
+            stopped = &mut stopping => return match (stopped, end, kept.take()) {
+                (StopResult::Ousted, WatchEnd::Stop(Some(exit)), _) => RunEnd::Over(exit),
+                (StopResult::Ousted, ..) => RunEnd::Ousted,
+                (StopResult::Well, WatchEnd::Reload(ordered), Some(kept)) => {
+                    RunEnd::Again(Box::new(NextRun::from_order(*ordered, file, kept)))
+                }
+                (StopResult::Well, WatchEnd::Stop(exit), _) => {
+                    screen.say("stopped");
+                    RunEnd::Over(exit.unwrap_or(CommandExit::Log))
+                }
+                (StopResult::Well, ..) => RunEnd::Over(CommandExit::Done),
+                (StopResult::Failed(failed), ..) => RunEnd::Over(failed),
             },
             page = follower.next_shared(), if shows => match page {
                 Ok(Some(records)) => live.show_records(&records),
@@ -418,6 +578,50 @@ async fn watch_log(
     }
 }
 
+/// A reload that waits for what is out.
+struct HeldReload {
+    ordered: Box<OrderedReload>,
+    wait: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl HeldReload {
+    /// Sends nothing more, and waits for what is out as long as the order allows.
+    fn begin(front: &OrganismHandle, ordered: Box<OrderedReload>) -> HeldReload {
+        let (front, drain) = (front.clone(), ordered.request.drain);
+        let wait = Box::pin(async move {
+            // What is still out then is taken for lost, as at any stop.
+            let _in_time = tokio::time::timeout(drain, front.hold_deliveries()).await;
+        });
+        HeldReload { ordered, wait }
+    }
+
+    /// Waits until nothing is out; forever if there is no reload.
+    async fn wait_for(held: &mut Option<HeldReload>) -> Box<OrderedReload> {
+        if let Some(held) = held {
+            held.wait.as_mut().await;
+        }
+        match held.take() {
+            Some(held) => held.ordered,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Says what a stop waits for.
+fn say_stopping(screen: Screen, by: Option<&str>, wait: StopWait) {
+    match (by, wait) {
+        (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
+        (None, StopWait::Here(_)) => {
+            screen.say("stopping: waits 5 s for replies; a second signal stops at once");
+        }
+        (None, StopWait::Everywhere(time)) => {
+            let time = spell_duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+            let words = "for replies, also of workers over NATS; a second signal stops at once";
+            screen.say(format!("stopping: waits up to {time} {words}"));
+        }
+    }
+}
+
 /// How stopping went.
 enum StopResult {
     Well,
@@ -427,10 +631,11 @@ enum StopResult {
 }
 
 /// Stops in the order of the flow.
-async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) -> StopResult {
-    let RunningOrganism { organism, door, wire, posted } = running;
-    // While it drains, a second `systole stop` finds it.
-    let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
+async fn stop_running(
+    screen: Screen,
+    (organism, door, wire): (Organism, HttpDoor, Option<WireDoor>),
+    wait: StopWait,
+) -> StopResult {
     if let Some(wire) = wire {
         wire.close().await;
     }
@@ -446,10 +651,7 @@ async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) 
     }
     match local_organism::report_end(screen, &ended) {
         Some(failed) => StopResult::Failed(failed),
-        None => {
-            screen.say("stopped");
-            StopResult::Well
-        }
+        None => StopResult::Well,
     }
 }
 

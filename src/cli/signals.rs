@@ -14,6 +14,16 @@ pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
+    /// The hangup of a server that no terminal controls: it asks for a reload.
+    reload: Option<Signal>,
+}
+
+/// What a signal asks of a server.
+pub(super) enum SignalledWish {
+    /// To stop, with the exit for it if all goes well.
+    Stop(CommandExit),
+    /// To take the organism's file again.
+    Reload,
 }
 
 impl Signals {
@@ -23,23 +33,36 @@ impl Signals {
             interrupt: hear_signal(screen, SignalKind::interrupt())?,
             terminate: hear_signal(screen, SignalKind::terminate())?,
             hangup: None,
+            reload: None,
         })
     }
 
     /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
-    /// as `nohup` does, it goes on ignoring it.
+    /// as `nohup` does, it goes on ignoring it. Without a terminal that could be closed, it asks for a reload.
     pub(super) fn listen_as_server(screen: Screen) -> Result<Signals, CommandExit> {
-        let hangup =
+        let mut hangup =
             if is_ignored(Number::HUP) { None } else { Some(hear_signal(screen, SignalKind::hangup())?) };
-        Ok(Signals { hangup, ..Signals::listen(screen)? })
+        let has_terminal = fs::File::open("/dev/tty").is_ok();
+        let reload = hangup.take_if(|_| !has_terminal);
+        Ok(Signals { hangup, reload, ..Signals::listen(screen)? })
     }
 
-    /// The next signal, as the exit for it if all goes well.
+    /// The next signal to stop, as the exit for it if all goes well.
     pub(super) async fn next(&mut self) -> CommandExit {
+        loop {
+            if let SignalledWish::Stop(exit) = self.next_wish().await {
+                return exit;
+            }
+        }
+    }
+
+    /// What the next signal asks for.
+    pub(super) async fn next_wish(&mut self) -> SignalledWish {
         tokio::select! {
-            _ = self.interrupt.recv() => CommandExit::Stopped,
-            _ = self.terminate.recv() => CommandExit::Done,
-            () = wait_for_hangup(&mut self.hangup) => CommandExit::Done,
+            _ = self.interrupt.recv() => SignalledWish::Stop(CommandExit::Stopped),
+            _ = self.terminate.recv() => SignalledWish::Stop(CommandExit::Done),
+            () = wait_for_hangup(&mut self.hangup) => SignalledWish::Stop(CommandExit::Done),
+            () = wait_for_signal(&mut self.reload) => SignalledWish::Reload,
         }
     }
 }
@@ -52,11 +75,15 @@ fn hear_signal(screen: Screen, kind: SignalKind) -> Result<Signal, CommandExit> 
 /// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one
 /// does not mean "stop at once". Later ones have no effect, because the process keeps its handler.
 async fn wait_for_hangup(hangup: &mut Option<Signal>) {
-    match hangup {
+    wait_for_signal(hangup).await;
+    *hangup = None;
+}
+
+async fn wait_for_signal(signal: &mut Option<Signal>) {
+    match signal {
         Some(signal) => signal.recv().await,
         None => std::future::pending().await,
     };
-    *hangup = None;
 }
 
 /// Whether this process ignores a signal. If the system does not say, the signal is left as it is.

@@ -20,7 +20,7 @@ use super::screen::Screen;
 use super::send::parse_duration;
 use super::system_faults;
 use crate::limits::{GRACE, STOP_SECONDS};
-use systole_core::rules::core_payload;
+use systole_core::rules::shutdown_payload;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogReader as _, Position};
 use systole_doors::api_types::ApiAlarm;
@@ -187,8 +187,8 @@ fn find_left_out(log: &Path) -> Option<(bool, u64)> {
     let reader = sqlite::open_reading(log).ok()?;
     let before = Position(reader.read_last().ok()?.0.checked_sub(1)?);
     let (_, record) = reader.read_after(before, 1).ok()?.pop()?;
-    let said = core_payload::read_shutdown(&record.body).filter(|_| record.header.from == Name::new_core());
-    said.map(|(mode, out)| (mode == core_payload::DRAINED, out))
+    let said = shutdown_payload::read_shutdown(&record.body);
+    said.filter(|_| record.header.from == Name::new_core()).map(|said| (said.is_drained, said.out))
 }
 
 fn describe_left(left: Option<(bool, u64)>) -> Vec<String> {

@@ -193,7 +193,7 @@ for line in sys.stdin:
 "#;
 
 /// An organism with one message, whose listener waits in the middle of its work.
-fn held() -> (tempfile::TempDir, Running) {
+pub(crate) fn held() -> (tempfile::TempDir, Running) {
     let folder = house();
     std::fs::write(folder.path().join("echo.py"), SLOW_PY).unwrap();
     for pipe in ["gate", "asked"] {
@@ -207,7 +207,7 @@ fn held() -> (tempfile::TempDir, Running) {
 }
 
 /// Lets the listener of `held` continue.
-fn answer_late(folder: &Path) {
+pub(crate) fn answer_late(folder: &Path) {
     let mut gate = std::fs::File::options().write(true).open(folder.join("gate")).unwrap();
     gate.write_all(b"late").unwrap();
 }
@@ -231,20 +231,6 @@ fn term_is_a_stop_that_went_well() {
     organism.signal(Signal::TERM);
     let ran = organism.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-}
-
-/// A closing terminal often sends two hangups.
-#[test]
-fn hup_lets_replies_land_and_so_does_a_second_one() {
-    let (folder, mut organism) = held();
-    organism.signal(Signal::HUP);
-    organism.says("stopping");
-    organism.signal(Signal::HUP);
-    answer_late(folder.path());
-    organism.shows("echo -> operator <said>");
-    let ran = organism.end();
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.ends_with("stopped\n"), "{ran:?}");
 }
 
 #[test]

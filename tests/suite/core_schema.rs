@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use systole_config::{CORE_XSD, ENVELOPE_XSD};
-use systole_core::rules::budget_payload;
 use systole_core::rules::core_payload::{self, AttemptRecord};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
+use systole_core::rules::{budget_payload, shutdown_payload};
 use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
@@ -49,6 +49,14 @@ const OF_SCHEDULES: [&str; 7] = [
     "<schedule-skipped X name='digest' reason='missed' from='2026-11-20T06:00:00.000Z' to='2026-11-23T06:00:00.000Z'/>",
     "<schedule-paused X name='digest' by='operator'/>",
     "<schedule-resumed X name='digest' by='operator'/>",
+];
+
+/// What the log says of reloads.
+const OF_RELOADS: [&str; 4] = [
+    "<shutdown X mode='drained' out='2' reload='true'/>",
+    "<reloaded X config='H' before='H' by='operator'/>",
+    "<reloaded X config='H' before='H' by='operator' back='true'/>",
+    "<reload-failed X config='H' by='operator'>exit 1</reload-failed>",
 ];
 
 /// Every payload of this step, each with the fewest parts and with all of them.
@@ -122,7 +130,14 @@ fn taken() -> Vec<String> {
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
     let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
-    shapes.iter().chain(&OF_ORDERS).chain(&OF_FOLLOWERS).chain(&OF_SCHEDULES).map(spell).collect()
+    shapes
+        .iter()
+        .chain(&OF_ORDERS)
+        .chain(&OF_FOLLOWERS)
+        .chain(&OF_SCHEDULES)
+        .chain(&OF_RELOADS)
+        .map(spell)
+        .collect()
 }
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {
@@ -165,6 +180,9 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "expires='1s'",
         "forked='true'",
         "complete='true'",
+        "out='2'",
+        "reload='true'",
+        "back='true'",
     ];
     // All attributes of this payload are optional; the door checks which must appear together.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {
@@ -269,8 +287,8 @@ fn written() -> Vec<Arc<[u8]>> {
         ),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::write_fork(&CallPath::new_top(1), 2),
-        core_payload::write_shutdown(core_payload::DRAIN, 3),
-        core_payload::write_shutdown(core_payload::DRAINED, 0),
+        shutdown_payload::write_shutdown(false, 3, false),
+        shutdown_payload::write_shutdown(true, 0, true),
         core_payload::listener_joined(&name, None, &[]),
         core_payload::listener_joined(&name, Some("full"), &[]),
         core_payload::listener_joined(&name, None, &[file(Some(Digest([7; 32]))), file(None)]),

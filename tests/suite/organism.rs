@@ -14,7 +14,7 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_log::sqlite;
-use systole_organism::plan::{LogPlace, RunPlan, StartFault};
+use systole_organism::plan::{LogPlace, ReloadAtStart, RunPlan, StartFault};
 use systole_organism::pump_loop::LoopEnd;
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
@@ -75,6 +75,7 @@ fn plan(
         proof: None,
         followers: Vec::new(),
         schedules: Vec::new(),
+        reload: ReloadAtStart::default(),
         composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),
@@ -266,6 +267,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
         proof: None,
         followers: Vec::new(),
         schedules: Vec::new(),
+        reload: ReloadAtStart::default(),
         composition: file.composition,
         directory: folder.path().to_owned(),
         log: LogPlace::File(file.log),

@@ -271,7 +271,7 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
         let stranger = ask_as(&run_file(stage.path()), "GET", &asked, &[], "");
         judge.judge("get", path, &stranger);
     }
-    for path in ["/v1/status", "/v1/workers", "/v1/followers", "/v1/openapi.json"] {
+    for path in ["/v1/status", "/v1/workers", "/v1/followers", "/v1/openapi.json", "/v1/reload"] {
         judge.judge("get", path, &stage.gets(path));
     }
     assert_eq!(stage.gets("/v1/openapi.json").json, described());
@@ -402,6 +402,11 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
             assert_eq!(answer.status, status, "{answer:?}");
             judge.judge("post", &format!("/v1/schedules/{{schedule}}/{order}"), &answer);
         }
+    }
+    for (query, status) in [("?show=true", 200), ("?back=true", 422), ("?drain=0s", 400)] {
+        let answer = posts(&format!("/v1/reload{query}"), &[], "");
+        assert_eq!(answer.status, status, "{answer:?}");
+        judge.judge("post", "/v1/reload", &answer);
     }
     let decided = posts("/v1/approvals/a1", &[], "{\"outcome\": \"approved\"}");
     judge.judge("post", "/v1/approvals/{id}", &decided);

@@ -8,7 +8,7 @@ use systole_config as config;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::NoObserver;
 use systole_log::memory::{CommitFailure, MemoryLog};
-use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::plan::{LogPlace, ReloadAtStart, RunPlan};
 use systole_organism::pump_loop::LoopEnd;
 use systole_organism::running::Organism;
 use systole_organism::waiting::SenderReply;
@@ -29,6 +29,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &MemoryLog) -> Organism
         proof: None,
         followers: Vec::new(),
         schedules: Vec::new(),
+        reload: ReloadAtStart::default(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

@@ -14,6 +14,7 @@ mod approval;
 mod broadcast;
 mod budgets;
 mod bus;
+mod changes;
 mod client_rights;
 mod clients;
 mod completion;
@@ -98,6 +99,7 @@ use value::At;
 
 pub use add_entry::add_entry;
 pub use bus::{BusKey, BusKeyFault, named_key};
+pub use changes::{ConfigChange, list_changes, needs_restart};
 pub use client_rights::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
@@ -231,11 +233,7 @@ fn whole(
     let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
-    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
-    // Programs are started there later, when a relative path could mean another folder.
-    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    let is_only_read = reads == Reads::NoProof;
-    let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read };
+    let (shelf, directory) = open_folder(path, reads == Reads::NoProof);
     let has_scripts = reads != Reads::NoScripts;
     check(
         Page { file: &file, text, settings, lies: Some(path), has_scripts },
@@ -249,9 +247,7 @@ fn whole(
 /// Reads and checks a text as if it were in this file. For an organism that is not stored in a file.
 pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, FileMistakes> {
     let file = path.display().to_string();
-    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
-    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read: false };
+    let (shelf, directory) = open_folder(path, false);
     let page = Page { file: &file, text: text.into(), settings: &[], lies: None, has_scripts: true };
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
@@ -276,6 +272,28 @@ pub fn read_stored(source: &[u8], directory: &Path) -> Result<OrganismFile, File
     // Records name it by this hash, also if an older version wrote it.
     (whole.composition.hash, whole.composition.source) = (Digest::hash_bytes(source), source.into());
     Ok(whole)
+}
+
+/// Reads a stored source to start it again in the place of this file: the log, scripts and other files that a source
+/// does not store are those of its folder.
+pub fn load_stored(source: &[u8], path: &Path) -> Result<OrganismFile, FileMistakes> {
+    let stored = source::read(source).map_err(|why| stored_badly(&why))?;
+    let (folder, directory) = open_folder(path, false);
+    let (text, settings, era) = (Arc::clone(&stored.file), stored.settings.clone(), stored.era);
+    let shelf = source::StoredInFolder { stored, folder };
+    let page =
+        Page { file: "stored configuration", text, settings: &settings, lies: Some(path), has_scripts: true };
+    let mut whole = check(page, &shelf, &directory, Given::These(Vec::new()), era)?;
+    (whole.composition.hash, whole.composition.source) = (Digest::hash_bytes(source), source.into());
+    Ok(whole)
+}
+
+/// The folder of an organism's file, and its absolute path: programs are started there later, when a relative path could
+/// mean another folder.
+fn open_folder(path: &Path, is_only_read: bool) -> (folder::Folder, PathBuf) {
+    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
+    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
+    (folder::Folder { path: directory.clone(), as_typed, is_only_read }, directory)
 }
 
 fn stored_badly(why: &str) -> FileMistakes {

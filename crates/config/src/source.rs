@@ -22,6 +22,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::folder::Folder;
 use super::kinds::PINNED;
 use super::note_schemas::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
@@ -119,6 +120,67 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
         schemas.push(schema(&mut fields)?);
     }
     Ok(Stored { era, file, settings, house, schemas })
+}
+
+impl Stored {
+    /// The names of the texts that are from files.
+    pub(super) fn list_files(&self) -> impl Iterator<Item = &str> {
+        self.schemas.iter().map(|one| one.name.as_str()).filter(|name| !name.ends_with('/'))
+    }
+
+    /// The text of that name.
+    pub(super) fn find_text(&self, name: &str) -> Option<&[u8]> {
+        self.schemas.iter().find(|one| one.name == name).map(|one| &*one.text)
+    }
+}
+
+/// A parsed source in the folder of an organism, to be started again: what it stores comes from it, and everything else
+/// from the folder.
+pub(super) struct StoredInFolder {
+    pub(super) stored: Stored,
+    pub(super) folder: Folder,
+}
+
+impl Shelf for StoredInFolder {
+    fn house(&self) -> [Schema; 2] {
+        self.stored.house()
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        self.stored.vocabularies()
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        self.stored.payloads()
+    }
+
+    fn find_made(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.stored.find_made(name)
+    }
+
+    fn find(&self, name: &str) -> Result<PathBuf, Absent> {
+        self.folder.find(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        self.folder.read(name)
+    }
+
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.stored.prompt(name)
+    }
+
+    fn show_name(&self, name: &str) -> String {
+        self.stored.show_name(name)
+    }
+
+    fn is_proved(&self) -> bool {
+        false
+    }
+
+    fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.stored.take(name)
+    }
 }
 
 fn schema(fields: &mut FieldReader<'_>) -> Result<Schema, String> {

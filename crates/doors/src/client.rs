@@ -13,12 +13,14 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
+use super::reloading::{ReloadFields, RunBeginning};
 use super::retry_types::{AnewShown, RetryShown, ThreadRetried};
 use super::schedule_orders::ScheduleChanged;
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
 use systole_core::types::subject::Subject;
+use systole_organism::reloading::ReloadPreview;
 use systole_organism::runfile::{Credential, RunFile};
 
 /// Why there is no answer.
@@ -293,6 +295,18 @@ impl DoorClient {
     pub fn order_schedule(&self, schedule: &str, order: &str) -> DoorResult<ScheduleChanged> {
         let path = format!("/v1/schedules/{schedule}/{order}");
         self.send_order(&path, StatusCode::OK, RequestBuilder::send_empty)
+    }
+
+    /// Shows what a reload would change, or orders it.
+    pub fn order_reload(&self, fields: &ReloadFields) -> DoorResult<ReloadPreview> {
+        let is_shown = fields.show == Some(true);
+        let good = if is_shown { StatusCode::OK } else { StatusCode::ACCEPTED };
+        self.send_order("/v1/reload", good, |request| request.query_pairs(fields.list_pairs()).send_empty())
+    }
+
+    /// How the organism began.
+    pub fn read_beginning(&self) -> DoorResult<RunBeginning> {
+        self.get("/v1/reload", &[])
     }
 
     /// What a retry of a failed thread would do.

@@ -28,6 +28,7 @@ use super::http_state::{BodySeats, HttpState};
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
+use super::reloading::DoorReloads;
 use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::shared_places::{ClientPlaces, SharedPlaces};
@@ -91,6 +92,8 @@ pub struct ConsoleSettings {
     pub public: Option<PublicOrigin>,
     /// The log beside which sessions are kept. Without one they end with the door.
     pub log: Option<PathBuf>,
+    /// What it knows of reloads, if the organism can be reloaded.
+    pub reloads: Option<DoorReloads>,
 }
 
 /// The open door.
@@ -123,6 +126,7 @@ impl HttpDoor {
             guesses: Mutex::default(),
             views: LogViews::default(),
             addresses: DoorAddresses { bound, public: settings.public },
+            reloads: settings.reloads,
             sessions: sessions.unwrap_or_default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });

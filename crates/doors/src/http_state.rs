@@ -14,6 +14,7 @@ use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
+use super::reloading::DoorReloads;
 use super::shared_places::{ClientPlaces, SharedPlaces};
 use super::sign_in_guesses::SignInGuesses;
 use systole_core::types::ids::Name;
@@ -36,6 +37,8 @@ pub(super) struct HttpState {
     pub(super) views: LogViews,
     /// Where the door is.
     pub(super) addresses: DoorAddresses,
+    /// What it knows of reloads; `None` if the organism cannot be reloaded.
+    pub(super) reloads: Option<DoorReloads>,
     pub(super) sessions: Sessions,
     /// The pages that follow the log.
     pub(super) live: ClientPlaces,

@@ -35,6 +35,7 @@ mod pages;
 mod percent;
 mod reading;
 pub mod record_words;
+pub mod reloading;
 pub mod remote_log;
 mod request_refusals;
 pub mod retry_types;

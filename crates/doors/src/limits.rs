@@ -1,5 +1,6 @@
 //! The limits of the doors: how long they wait, how much they take and keep, and how much a page shows.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST, RECORD_BYTES};
@@ -217,6 +218,14 @@ pub(crate) const RUNNING: usize = 5;
 pub(crate) const ROWS_AROUND: usize = 3;
 /// Milliseconds that count as lately: an hour.
 pub(crate) const LATELY_MS: u64 = 3_600_000;
+
+// Reloads
+
+/// How long deliveries that are out may take before a reload, if no one says it.
+pub const RELOAD_DRAIN: Duration = Duration::from_secs(60);
+/// The times that can be said.
+pub(crate) const RELOAD_DRAINS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(3_600);
 
 // Words of a page
 

@@ -10,7 +10,9 @@ use axum::{Router, middleware};
 
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::HttpState;
-use super::{inbound, live_routes, mcp, pages, reading, retrying, schedule_orders, steering, waiting};
+use super::{
+    inbound, live_routes, mcp, pages, reading, reloading, retrying, schedule_orders, steering, waiting,
+};
 
 /// Every door. `pages` has the paths that no other door has.
 static DOORS: [&DoorRow; 4] = [&API, &mcp::DOOR, &monitoring::DOOR, &pages::DOOR];
@@ -25,6 +27,7 @@ static API: DoorRow = DoorRow {
         retrying::list_routes,
         steering::list_routes,
         schedule_orders::list_routes,
+        reloading::list_routes,
         reading::list_routes,
         reading::list_question_routes,
         pages::signing_in::list_routes,

@@ -234,6 +234,14 @@ impl OrganismHandle {
         self.broker.clone()
     }
 
+    /// Sends nothing from now on, and takes messages as before. It returns when nothing is out on this machine; `None` if
+    /// the organism has stopped.
+    pub async fn hold_deliveries(&self) -> Option<()> {
+        let (ticket, reply) = self.room.enter_asker();
+        self.send_input(PumpInput::Hold(ticket)).await?;
+        reply.await.ok().map(drop)
+    }
+
     /// Records `count` attempts to connect without a credential.
     pub async fn record_attempts(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.

@@ -53,14 +53,18 @@ impl Keyring {
         self.are_metrics_open
     }
 
-    /// Adds the client `mcp` for hosts of models, with a drawn credential. It has no roles. If the organism's file gives
-    /// that name to a client or a listener, nothing is added.
-    pub fn with_mcp(mut self, organism: &Composition) -> std::io::Result<(Keyring, Option<Credential>)> {
+    /// Adds the client `mcp` for hosts of models, with a credential that was kept, or a drawn one. It has no roles. If the
+    /// organism's file gives that name to a client or a listener, nothing is added.
+    pub fn with_mcp(
+        mut self,
+        organism: &Composition,
+        kept: Option<Credential>,
+    ) -> std::io::Result<(Keyring, Option<Credential>)> {
         let name = Name::new_mcp();
         if organism.clients.contains_key(&name) || organism.listeners.contains_key(&name) {
             return Ok((self, None));
         }
-        let credential = Credential::draw()?;
+        let credential = kept.map_or_else(Credential::draw, Ok)?;
         self.owners.push(TokenOwner::from_drawn(name, credential.clone()));
         Ok((self, Some(credential)))
     }

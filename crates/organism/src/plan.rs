@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::planning::MissingPart;
 use super::proving::{ProofPlan, SigningFault};
+use super::reloading::in_force::ConfigInForce;
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerCredentials, BrokerFault};
 use systole_carriers::{InheritedVariables, InlineListener};
 use systole_config::{LogKept, ScheduleSettings};
+use systole_core::rules::reload_payload::ReloadNews;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
@@ -47,6 +50,17 @@ pub struct RunPlan {
     pub followers: Vec<FollowerPlan>,
     /// What is sent at which times.
     pub schedules: Vec<ScheduleSettings>,
+    /// What it knows of reloads.
+    pub reload: ReloadAtStart,
+}
+
+/// What a start knows of reloads.
+#[derive(Clone, Debug, Default)]
+pub struct ReloadAtStart {
+    /// Whether the file counts, whatever the log says.
+    pub takes_file: bool,
+    /// How the reload went that the start belongs to.
+    pub news: Option<ReloadNews>,
 }
 
 /// Called with the sign of the pump that writes the log.
@@ -106,6 +120,12 @@ pub enum StartFault {
     /// The log is not the one that was signed, or its checkpoints cannot be read.
     #[error(transparent)]
     Unsigned(#[from] SigningFault),
+    /// Something that the file names is missing.
+    #[error(transparent)]
+    Missing(#[from] MissingPart),
+    /// The log says that another configuration counts than that of the file.
+    #[error("the log goes on with configuration {}", .0.reload.config)]
+    InForce(Box<ConfigInForce>),
     /// The operating system returned an error.
     #[error("the organism lacks what it needs to run: {0}")]
     Machine(String),

@@ -102,6 +102,11 @@ impl PostedRunFile {
         let run = RunFile::read_file(&self.path).filter(|run| run.pid == self.pid)?;
         run.drain_ms.map(Duration::from_millis)
     }
+
+    /// The same file with what this process says now.
+    pub fn post_again(self, run: &RunFile, log: &Path) -> std::io::Result<PostedRunFile> {
+        run.write_beside(log).map(|_| self)
+    }
 }
 
 impl Drop for PostedRunFile {

@@ -16,6 +16,7 @@ use super::keeping::{self, OwnedLog, WritableLog};
 use super::live_messages::LiveVoice;
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
+use super::reloading::in_force;
 use super::scheduling;
 use super::skipping::RehearsalParts;
 use super::stuck_calls;
@@ -23,7 +24,7 @@ use super::tail::LogTail;
 use super::validators::{CompositionPages, RawDocument, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
 use crate::limits;
-use crate::plan::{RunPlan, StartFault};
+use crate::plan::{ReloadAtStart, RunPlan, StartFault};
 use crate::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait};
 use systole_bus::Broker;
 use systole_carriers::leases::{HmacTokens, LeaseTable};
@@ -139,11 +140,12 @@ pub fn list_orphans(reader: &dyn LogReader, current: &Composition) -> Result<Vec
 fn recover_state(
     log: &OwnedLog,
     composition: &Arc<Composition>,
-    directory: &Path,
+    (directory, reload): (&Path, &ReloadAtStart),
     steps: &dyn StepObserver,
 ) -> Result<(RecoveredLog, Arc<CompositionPages>, Position, Vec<Orphan>), StartFault> {
     let reader = &*log.reader;
     let mut recovered = wake::recover_log(reader, steps)?;
+    in_force::check(&recovered.state, reader, reload, composition.hash)?;
     let pages = Arc::new(read_pages(&recovered.state, composition, reader, directory)?);
     let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
@@ -243,7 +245,8 @@ impl Organism {
         // Nothing is written to a log that is not the signed one.
         let proof = proving::open_signer(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(limits::QUEUE));
-        let (state, pages, last, orphans) = recover_state(&log, &composition, &plan.directory, &*plan.steps)?;
+        let (state, pages, last, orphans) =
+            recover_state(&log, &composition, (&plan.directory, &plan.reload), &*plan.steps)?;
         let schedules = scheduling::judge_schedules(&composition, plan.schedules)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
         let used = open_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
@@ -266,8 +269,8 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).of_organism(program.await.unwrap_or_default());
-        let engine =
-            take_up(engine.with_schedules(schedules), (is_still, plan.given_up), &orphans, &carriers);
+        let engine = engine.with_schedules(schedules).beginning_with(plan.reload.news);
+        let engine = take_up(engine, (is_still, plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));

@@ -160,7 +160,7 @@ impl ServedOrganism {
             screen.say_drawn(refused.to_string().trim_end());
             CommandExit::Configuration
         })?;
-        let drawn = keyring.with_mcp(&file.composition);
+        let drawn = keyring.with_mcp(&file.composition, None);
         let (keyring, guest) = drawn.map_err(machine("the random bytes of a credential"))?;
         let log = file.log.clone();
         // Other machines are for `systole run`: this organism ends with its host.

@@ -41,7 +41,7 @@ pub(super) enum PreviewSource {
 }
 
 /// Whether a person agrees, or has already.
-pub(super) fn is_agreed(screen: Screen, is_agreed_before: bool, what: &str) -> bool {
+pub(in crate::cli) fn is_agreed(screen: Screen, is_agreed_before: bool, what: &str) -> bool {
     if is_agreed_before {
         return true;
     }

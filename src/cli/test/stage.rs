@@ -22,7 +22,7 @@ use systole_doors::ending::find_ending;
 use systole_log::memory::MemoryLog;
 use systole_organism::folder_copies::FolderCopies;
 use systole_organism::inline_listeners::{self, ListenerScope, ScriptsByFile};
-use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::plan::{LogPlace, ReloadAtStart, RunPlan};
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::skipping::{OrganismActivity, SkippedTime};
 use systole_organism::waiting::SenderReply;
@@ -105,6 +105,7 @@ impl TestStage {
             proof: None,
             followers: Vec::new(),
             schedules: file.schedules.clone(),
+            reload: ReloadAtStart::default(),
         };
         let organism =
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;

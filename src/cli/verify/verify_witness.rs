@@ -9,6 +9,7 @@ use super::super::exit::CommandExit;
 use super::super::local_organism;
 use super::super::screen::Screen;
 use systole_export::verdict::{CheckpointKeeper, CheckpointSource};
+use systole_organism::planning;
 use systole_show::columns::plain;
 use systole_witness::WitnessFault;
 
@@ -57,7 +58,7 @@ async fn read_all(
     addresses: &[(&String, HttpAddress)],
     origins: &BTreeSet<String>,
 ) -> Result<Vec<CheckpointSource>, UnreadWitness> {
-    let client = local_organism::build_witness_client();
+    let client = planning::build_witness_client();
     let mut found = Vec::new();
     for (url, address) in addresses {
         let before = found.len();

@@ -19,7 +19,7 @@ use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};
 use systole_organism::keyring::Keyring;
-use systole_organism::plan::{LogPlace, RunPlan};
+use systole_organism::plan::{LogPlace, ReloadAtStart, RunPlan};
 use systole_organism::runfile::Credential;
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
@@ -166,6 +166,7 @@ async fn start(folder: &Path) -> Organism {
         proof: None,
         followers: Vec::new(),
         schedules: Vec::new(),
+        reload: ReloadAtStart::default(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),

@@ -33,6 +33,7 @@ pub(super) fn show(book: &mut ExampleBook) {
     let organism = Running::organism_with(folder.path(), &[("ALICE_TOKEN", ALICE)]);
     approvals(folder.path(), book);
     schedules(folder.path(), book);
+    reloads(folder.path(), book);
     door(folder.path(), book);
     organism.interrupt();
 }
@@ -82,6 +83,37 @@ fn schedules(folder: &Path, book: &mut ExampleBook) {
     }
 }
 
+/// Orders to reload the file, with a mistake in it, and after it was looked at.
+fn reloads(folder: &Path, book: &mut ExampleBook) {
+    let run = run_file(folder);
+    let bearer = format!("Bearer {}", run.token.secret());
+    let asks = |query: &str| {
+        let path = format!("/v1/reload{query}");
+        let answer = ask_as(&run, "POST", &path, &[("Authorization", &bearer)], "");
+        assert_eq!(answer.status, 422, "{answer:?}");
+        tell_answer(&answer)
+    };
+    let looked = asks(&format!("?approved={}", "0".repeat(64)));
+    book.write(Code::ChangedReload, "systole reload, while the file is edited", &without_hashes(&looked));
+    let file = folder.join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("log: {", "logg: {")).unwrap();
+    let told = asks("");
+    std::fs::write(&file, text).unwrap();
+    book.write(Code::UnfitReload, "POST /v1/reload, with `logg` in place of `log`", &told);
+}
+
+/// The words of a refusal.
+fn tell_answer(answer: &Answer) -> String {
+    let (code, message) = (&answer.json["code"], &answer.json["message"]);
+    let lead = format!("{}:", code.as_str().unwrap());
+    let mut page = wrapped(&lead, 4, message.as_str().unwrap()).join("\n") + "\n";
+    if let Value::String(fix) = &answer.json["try"] {
+        page += &format!("  try      {fix}\n");
+    }
+    page
+}
+
 fn door(folder: &Path, book: &mut ExampleBook) {
     let asks = |token: &str, method: &str, path: &str, body: &str| {
         let bearer = format!("Bearer {token}");
@@ -89,13 +121,7 @@ fn door(folder: &Path, book: &mut ExampleBook) {
     };
     let told = |answer: &Answer, status: u16| {
         assert_eq!(answer.status, status, "{answer:?}");
-        let (code, message) = (&answer.json["code"], &answer.json["message"]);
-        let lead = format!("{}:", code.as_str().unwrap());
-        let mut page = wrapped(&lead, 4, message.as_str().unwrap()).join("\n") + "\n";
-        if let Value::String(fix) = &answer.json["try"] {
-            page += &format!("  try      {fix}\n");
-        }
-        page
+        tell_answer(answer)
     };
     let stranger = asks("nobody", "GET", "/v1/events", "");
     book.write(Code::IngressUnauthorized, "GET /v1/events with an unknown token", &told(&stranger, 401));

@@ -14,7 +14,7 @@ use super::{
     asking, cancelling, ending, failing, journaling, losing, pausing, persons, reopening, replying,
     scheduling, timers, wall,
 };
-use crate::rules::{core_payload, follower_payload, stuck_payload};
+use crate::rules::{core_payload, follower_payload, reload_payload, shutdown_payload, stuck_payload};
 use crate::types::codes::Code;
 use crate::types::flow::UnmatchedDocument;
 use crate::types::ids::ThreadId;
@@ -37,7 +37,9 @@ pub fn decide_event(state: &mut PumpState, event: Event) -> Decision {
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
         EventKind::Watched { known, are_all } => scheduling::watch_schedules(d, &known, are_all),
         EventKind::Ticked(due) => scheduling::take_ticks(d, &due),
-        EventKind::Stopping { mode, out } => tell_sys(d, core_payload::write_shutdown(mode, out)),
+        EventKind::Stopping { is_drained, out, is_for_reload } => {
+            tell_sys(d, shutdown_payload::write_shutdown(is_drained, out, is_for_reload));
+        }
         EventKind::Asked { asked, bound } => asking::take_message(d, asked, bound),
         EventKind::Replied(judged) => replying::take_reply(d, judged, None),
         EventKind::Looked { judged, seen } => replying::take_reply(d, judged, Some(&seen)),
@@ -70,6 +72,7 @@ fn take_notice(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
             refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
         PumpNotice::Follower(news) => tell_sys(d, follower_payload::write_news(&news)),
+        PumpNotice::Reload(news) => tell_sys(d, reload_payload::write_news(&news)),
         PumpNotice::Stuck(stuck) => tell_sys(d, stuck_payload::write_stuck(&stuck)),
         PumpNotice::Throttled(telling) => record_throttling(d, &telling),
     }

@@ -11,6 +11,7 @@ use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::rules::core_payload::AttemptState;
 use crate::rules::follower_payload::FollowerNews;
+use crate::rules::reload_payload::ReloadNews;
 use crate::rules::stuck_payload::StuckCalls;
 use crate::types::codes::Code;
 use crate::types::flow::{
@@ -61,10 +62,12 @@ pub enum EventKind {
     Ticked(DueTicks),
     /// The organism stops.
     Stopping {
-        /// How: `drain`.
-        mode: &'static str,
+        /// Whether nothing is out on this machine.
+        is_drained: bool,
         /// How many deliveries workers on other machines may have.
         out: usize,
+        /// Whether it goes on with another configuration.
+        is_for_reload: bool,
     },
     /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
     /// thread that the message names.
@@ -206,6 +209,8 @@ pub enum PumpNotice {
     },
     /// Something happened to a follower of the log.
     Follower(FollowerNews),
+    /// Another configuration began, or did not start.
+    Reload(ReloadNews),
     /// Calls have waited for too long.
     Stuck(StuckCalls),
     /// So many refusals of one sender were counted and not recorded one by one.

@@ -12,7 +12,7 @@ mod timers;
 use super::primitives;
 use super::state::{
     Approval, BudgetUse, Child, InboxMessage, ItemAnswer, OpenedBy, OutageWait, PendingItem, PumpState,
-    Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
+    Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp, reload,
 };
 use crate::rules::core_payload::AttemptState;
 use crate::rules::{
@@ -145,12 +145,15 @@ fn fold_notice(thread: &mut Thread, record: &Record) {
     open_call(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
 }
 
-/// What the core says beside all calls. Only news of schedules is state.
+/// What the core says beside all calls. Only news of schedules and of reloads is state.
 fn fold_news(thread: &mut Thread, record: &Record) {
-    if thread.id.is_sys()
-        && let Some(news) = schedule_payload::read_news(&record.body)
-    {
+    if !thread.id.is_sys() {
+        return;
+    }
+    if let Some(news) = schedule_payload::read_news(&record.body) {
         thread.schedules.entry(news.schedule.clone()).or_default().fold_news(news, record.header.time);
+    } else {
+        reload::fold_record(&mut thread.reload, &record.body);
     }
 }
 

@@ -5,6 +5,7 @@
 mod budget_use;
 mod journal;
 mod person;
+pub(super) mod reload;
 mod schedule;
 mod timer;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
+pub use self::reload::LastReload;
 pub use self::schedule::ScheduleState;
 pub use self::timer::{FiringTarget, Timer, TimerFiring};
 use super::buckets::ReportBuckets;
@@ -161,6 +163,8 @@ pub struct Thread {
     pub person_requests: u64,
     /// The schedules. Only `sys` has some.
     pub schedules: BTreeMap<Name, ScheduleState>,
+    /// The last reload, as long as its configuration runs. Only `sys` has one.
+    pub reload: Option<Box<LastReload>>,
     /// When its last record was made.
     pub touched: Millis,
 }
@@ -503,7 +507,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 22;
+const ROW_VERSION: u8 = 23;
 
 impl Thread {
     /// A thread before its first record.
@@ -526,6 +530,7 @@ impl Thread {
             paused: None,
             person_requests: 0,
             schedules: BTreeMap::new(),
+            reload: None,
             touched: Millis(0),
         }
     }

@@ -5,7 +5,7 @@
 use super::fold::apply_to;
 use super::replies::{self, RepliedDelivery};
 use super::state::{CallState, PumpState, Thread};
-use crate::rules::core_payload;
+use crate::rules::shutdown_payload;
 use crate::types::fast_maps::FastMap;
 use crate::types::ids::{CallPath, Key, Name, ThreadId};
 use crate::types::limits;
@@ -245,8 +245,8 @@ fn drained_but(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<O
     let Some((position, record)) = newest.filter(|(_, record)| record.header.from == Name::new_core()) else {
         return Ok(None);
     };
-    let said = core_payload::read_shutdown(&record.body).filter(|(mode, _)| mode == core_payload::DRAINED);
-    Ok(said.filter(|_| position == last).map(|(_, out)| out))
+    let said = shutdown_payload::read_shutdown(&record.body).filter(|said| said.is_drained);
+    Ok(said.filter(|_| position == last).map(|said| said.out))
 }
 
 /// The calls whose due turn may go out, in the order in which they became ready.

@@ -187,23 +187,6 @@ pub fn read_subject(body: &[u8]) -> Option<String> {
     text
 }
 
-/// Stop mode of an organism that may leave deliveries out.
-pub const DRAIN: &str = "drain";
-/// Stop mode of an organism with no deliveries out on its own machine, not even from an earlier run.
-pub const DRAINED: &str = "drained";
-
-/// `<shutdown>`: the organism stops, and workers on other machines may have so many deliveries.
-pub fn write_shutdown(mode: &str, out: usize) -> PayloadBytes {
-    let out = (out > 0).then(|| out.to_string());
-    write_element("shutdown", |shutdown| shutdown.attr("mode", mode).attr_if("out", out.as_deref()).empty())
-}
-
-/// The mode of a `<shutdown>`, and how many deliveries workers on other machines may have had.
-pub fn read_shutdown(body: &[u8]) -> Option<(String, u64)> {
-    let [mode, out] = read_attributes(body, "shutdown", ["mode", "out"])?;
-    Some((mode?, out.map_or(Some(0), |out| out.parse().ok())?))
-}
-
 /// `<listener-joined>`: a listener is ready, with the level of its program's sandbox and the files of its program.
 pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]) -> PayloadBytes {
     write_element("listener-joined", |joined| {

@@ -144,6 +144,10 @@ codes! {
         try "`systole schedules` lists them; a schedule begins when the organism runs with it";
     BusySchedule "schedule.overlap" true "what the schedule sent last is still at work"
         try "wait until its thread is answered, or `systole cancel` ends that";
+    UnfitReload "reload.unfit" true "the configuration cannot be taken over while the organism runs"
+        try "correct what the refusal names; `systole stop`, then `systole run`, if a key needs it";
+    ChangedReload "reload.changed" true "the configuration is another one than the one that was looked at"
+        try "look at it again, then decide";
     IngressRate "ingress.rate" true "this client has sent as much as the file allows in a time"
         try "wait as long as `Retry-After` says, then send it again with the same key; `clients.NAME.rate` is the limit";
     IngressQueue "ingress.queue" true "as many calls of this client wait for that listener as the file allows"

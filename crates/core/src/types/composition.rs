@@ -251,7 +251,7 @@ impl Reach {
 }
 
 /// A program that is a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListenerProgram {
     /// The program and its arguments. Empty if the adapter alone is the listener.
     pub run: Vec<String>,

@@ -1,7 +1,7 @@
 //! The records of one tree, read from a log in the order of their positions and checked against their chains; and what
 //! the log's own thread says about starts and pauses.
 
-use systole_core::rules::core_payload;
+use systole_core::rules::{core_payload, shutdown_payload};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordCode, SteerEffect, head_zero};
@@ -100,9 +100,7 @@ impl SystemEvents {
         let mut last_shutdown = None;
         visit_thread(reader, &ThreadId::new_sys(), |position, record| {
             let h = &record.header;
-            if core_payload::read_shutdown(&record.body)
-                .is_some_and(|(mode, _)| mode == core_payload::DRAINED)
-            {
+            if shutdown_payload::read_shutdown(&record.body).is_some_and(|said| said.is_drained) {
                 last_shutdown = Some(position);
             }
             if let Some((config, version)) = core_payload::read_boot(&record.body) {

@@ -127,7 +127,7 @@ impl Engine {
     /// Sends what may go out.
     pub fn dispatch_ready(&mut self) {
         if self.holds_back() || self.broken.is_some() {
-            return;
+            return self.tell_holder();
         }
         let now = self.ticks();
         loop {

@@ -7,10 +7,10 @@ use systole_wire::ask::PumpQuestion;
 use super::{Engine, LogAnswer, LogLookup, WriteReport};
 use crate::pump::event::{BoundKey, ClientOrder, Effect, EventKind, LostAttempt, PumpNotice};
 use crate::pump::wheel::DueTimer;
-use crate::rules::core_payload::{self, AttemptState};
+use crate::rules::core_payload::AttemptState;
 use crate::types::codes::Code;
 use crate::types::flow::{
-    Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Refused, UnmatchedDocument,
+    Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Refused, Ticket, UnmatchedDocument,
 };
 use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::limits;
@@ -102,6 +102,9 @@ pub enum PumpInput {
         /// The name of that thread.
         who: String,
     },
+    /// The organism is about to go on with another configuration: messages are taken, and nothing more is sent. The
+    /// asker hears when nothing is out on this machine.
+    Hold(Ticket),
     /// The organism stops: it takes nothing new and sends nothing more.
     Stop,
     /// The last record before the log is closed.
@@ -150,14 +153,15 @@ impl Engine {
             }
             // The inputs it was working on would be waited for forever. The next start knows what is owed.
             PumpInput::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str()).into()),
+            PumpInput::Hold(ticket) => self.hold_for_reload(ticket),
             PumpInput::Stop => self.stopping = true,
             PumpInput::Farewell => {
                 for telling in self.state.buckets.take_rest() {
                     self.take_event(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
-                let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
-                let out = self.due_elsewhere();
-                self.take_event(EventKind::Stopping { mode, out });
+                let (is_drained, out) = (self.is_drained(), self.due_elsewhere());
+                let is_for_reload = self.is_for_reload;
+                self.take_event(EventKind::Stopping { is_drained, out, is_for_reload });
                 self.ended = true;
                 self.turn_away_parked();
             }
@@ -173,6 +177,7 @@ impl Engine {
             | PumpInput::Stray(UnmatchedDocument { ticket: Some(ticket), .. })
             | PumpInput::Asked(DoorMessage { ticket, .. }) => self.turn_away(*ticket),
             PumpInput::Ordered(order) => self.turn_away(order.asker().0),
+            PumpInput::Hold(ticket) => self.turn_away(*ticket),
             _ => {}
         }
     }

@@ -12,6 +12,7 @@ mod input;
 mod looked_up;
 mod lookup;
 mod recalling;
+mod reloading;
 mod timing;
 mod viewing;
 mod waiting_out;
@@ -27,13 +28,15 @@ pub use looked_up::{LogAnswer, LogLookup};
 pub use lookup::answer_lookup;
 
 use super::dispatch_queue::DispatchQueue;
-use super::event::{Decision, Effect, Event, EventKind, ReadyTurn};
+use super::event::{Decision, Effect, Event, EventKind, PumpNotice, ReadyTurn};
 use super::outages::OutageTable;
 use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{TimerWheel, WaitingTimers};
+use crate::rules::reload_payload::ReloadNews;
 use crate::types::fast_maps::{FastMap, FastSet};
+use crate::types::flow::Ticket;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LogStop, LostRange, Position, PumpStep, Seeds, StepObserver,
@@ -124,6 +127,12 @@ pub struct Engine {
     broken: Option<LogStop>,
     /// Positions that the log continues without, until that is recorded in `sys`.
     given_up: Option<LostRange>,
+    /// How the reload went that this start belongs to, until that is recorded in `sys`.
+    reloaded: Option<ReloadNews>,
+    /// Whether it stops to go on with another configuration.
+    is_for_reload: bool,
+    /// Who waits until nothing is out on this machine.
+    holder: Option<Ticket>,
     /// SHA-256 of the program's own file, if it is known.
     program: Option<Digest>,
     /// What clients sent at their rates. `None` if no rate counts, as in a replay.
@@ -175,6 +184,9 @@ impl Engine {
             ended: false,
             broken: None,
             given_up: None,
+            reloaded: None,
+            is_for_reload: false,
+            holder: None,
             program: None,
             client_gates: None,
             schedules: None,
@@ -234,6 +246,9 @@ impl Engine {
         }
         let program = self.program;
         self.take_event(EventKind::Booted { listeners, program });
+        if let Some(news) = self.reloaded.take() {
+            self.take_event(EventKind::Noticed(PumpNotice::Reload(news)));
+        }
         self.await_persons();
         self.take_up_timers();
         self.take_up_running();

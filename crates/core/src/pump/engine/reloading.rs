@@ -1,0 +1,29 @@
+//! A reload, as the pump sees it: one pump sends nothing more and ends, and the next one begins with another
+//! configuration.
+
+use super::Engine;
+use crate::rules::reload_payload::ReloadNews;
+use crate::types::flow::Ticket;
+
+impl Engine {
+    /// The same engine, which records at its start how the reload went that the start belongs to.
+    pub fn beginning_with(self, reloaded: Option<ReloadNews>) -> Engine {
+        Engine { reloaded, ..self }
+    }
+
+    /// Sends nothing from now on, and takes messages as before. The asker hears when nothing is out on this machine.
+    pub(super) fn hold_for_reload(&mut self, ticket: Ticket) {
+        (self.still, self.is_for_reload) = (true, true);
+        if let Some(earlier) = self.holder.replace(ticket) {
+            self.turn_away(earlier);
+        }
+        self.tell_holder();
+    }
+
+    /// Tells the one who waits, once nothing is out on this machine.
+    pub(super) fn tell_holder(&mut self) {
+        if self.is_for_reload && self.out_here() == 0 && self.reserved.is_empty() {
+            self.holder.take().into_iter().for_each(|ticket| self.ports.askers.finish_sender(ticket));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Which configuration counts when an organism starts: that of its file, or that of a reload that the log has.
+
+use crate::plan::{ReloadAtStart, StartFault};
+use crate::planning::MissingPart;
+use systole_core::pump::state::PumpState;
+use systole_core::rules::reload_payload::Reload;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::LogReader;
+
+/// A configuration that counts more than the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigInForce {
+    /// The reload that says so.
+    pub reload: Reload,
+    /// Whether the organism was stopped in order since then.
+    pub is_stopped: bool,
+    /// Its stored source.
+    pub source: Vec<u8>,
+}
+
+/// Refuses to start with the configuration of the file if that of a reload is in force.
+pub(crate) fn check(
+    state: &PumpState,
+    reader: &dyn LogReader,
+    start: &ReloadAtStart,
+    file: Digest,
+) -> Result<(), StartFault> {
+    let sys = state.find_thread(&ThreadId::new_sys());
+    let Some(last) = sys.and_then(|sys| sys.reload.as_ref()) else { return Ok(()) };
+    if start.takes_file || start.news.is_some() || !last.is_in_force(file) {
+        return Ok(());
+    }
+    let config = last.reload.config;
+    let Some(source) = reader.read_document(config)? else {
+        let words = format!("the log goes on with configuration {config}, and does not hold it any more");
+        let fix = Some("systole run --take-file, which goes on with the file".to_owned());
+        return Err(StartFault::Missing(MissingPart { words, fix }));
+    };
+    let (reload, is_stopped) = (last.reload.clone(), last.is_stopped);
+    Err(StartFault::InForce(Box::new(ConfigInForce { reload, is_stopped, source: source.to_vec() })))
+}

@@ -1,0 +1,280 @@
+//! Reloads of real processes: clients go on, the log says which configuration counts, and what cannot go on is refused
+//! or leaves the one before.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::cli_run::{answer_late, held};
+use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
+use crate::program::{Ran, Running, ask, ask_as, run_file, systole};
+
+const FILE: &str = "organism: {name: hello}
+listeners:
+  echo: {run: [python3, echo.py], schema: echo.xsd, accepts: [say], returns: [said], entry: true}
+clients:
+  ann: {token_env: ANN_TOKEN}
+  ops: {token_env: OPS_TOKEN, roles: [operate]}
+limits: {message: 32KiB}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+";
+const ANN: &str = "ann-token-0123456789";
+const OPS: &str = "ops-token-0123456789";
+const TOKENS: [(&str, &str); 2] = [("ANN_TOKEN", ANN), ("OPS_TOKEN", OPS)];
+
+fn house() -> tempfile::TempDir {
+    folder(&[("organism.yaml", FILE), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)])
+}
+
+/// Replaces a text of the organism's file.
+fn edit(at: &Path, before: &str, after: &str) {
+    let file = at.join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(before), "{text}");
+    std::fs::write(file, text.replace(before, after)).unwrap();
+}
+
+fn reload(at: &Path, options: &[&str]) -> Ran {
+    systole(at, &[&["reload", "--yes"], options].concat())
+}
+
+/// The configuration that runs.
+fn read_running(at: &Path) -> String {
+    let run = run_file(at);
+    let bearer = format!("Bearer {}", run.token.secret());
+    let status = ask_as(&run, "GET", "/v1/status", &[("Authorization", &bearer)], "");
+    status.json["config"].as_str().unwrap().to_owned()
+}
+
+/// The core's records of the log's own thread with that element.
+fn list_told(at: &Path, element: &str) -> Vec<String> {
+    let records = systole(at, &["log", "sys", "-n", "0", "--json"]).json_lines();
+    let bodies = records.iter().map(|record| record["body"].as_str().unwrap_or_default().to_owned());
+    bodies.filter(|body| body.starts_with(&format!("<{element} "))).collect()
+}
+
+/// Sends messages until it is told to stop. Returns the keys, and how often the door asked for the same again.
+fn send_on(at: &Path, name: usize, is_over: &AtomicBool) -> (Vec<String>, usize) {
+    let run = run_file(at);
+    let bearer = format!("Bearer {ANN}");
+    let (mut keys, mut again) = (Vec::new(), 0);
+    while !is_over.load(Ordering::Relaxed) {
+        let key = format!("{name}-{}", keys.len());
+        let headers = [("Authorization", bearer.as_str()), ("Idempotency-Key", &key)];
+        loop {
+            let answer = ask_as(&run, "POST", "/v1/messages", &headers, &say(&key));
+            match answer.status {
+                202 => break,
+                503 => again += 1,
+                _ => panic!("{answer:?}"),
+            }
+        }
+        keys.push(key);
+    }
+    (keys, again)
+}
+
+#[test]
+fn d9_a_reload_keeps_every_message_and_every_connection_of_clients_that_go_on() {
+    const RELOADS: usize = 8;
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    let is_over = AtomicBool::new(false);
+    let (mut keys, mut again) = (Vec::new(), 0);
+    std::thread::scope(|scope| {
+        let is_over = &is_over;
+        let senders: Vec<_> = (0..3).map(|name| scope.spawn(move || send_on(at, name, is_over))).collect();
+        for turn in 0..RELOADS {
+            let sizes = ["limits: {message: 32KiB}", "limits: {message: 48KiB}"];
+            edit(at, sizes[turn % 2], sizes[1 - turn % 2]);
+            let before = read_running(at);
+            let reloaded = reload(at, &[]);
+            assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+            assert_ne!(read_running(at), before);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for sender in senders {
+            let (sent, asked) = sender.join().unwrap();
+            keys.extend(sent);
+            again += asked;
+        }
+    });
+    println!("{} messages, {again} of them asked for again", keys.len());
+    assert!(keys.len() > RELOADS, "{}", keys.len());
+    let last = run_file(at);
+    let headers =
+        [("Authorization", format!("Bearer {ANN}")), ("Systole-Wait", "240".to_owned())].map(|(n, v)| (n, v));
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(ask_as(&last, "POST", "/v1/messages", &headers, &say("last")).status, 200);
+    let ran = running.interrupt();
+    assert_eq!(ran.stderr.matches("reloaded: ").count(), RELOADS, "{}", ran.stderr);
+    let records = systole(at, &["log", "-n", "0", "--json"]).json_lines();
+    let bound: Vec<&str> = records
+        .iter()
+        .filter(|record| record["from"] == "ann" && record["seq"] == 1)
+        .filter_map(|record| record["key"].as_str())
+        .filter(|key| keys.iter().any(|one| one == key))
+        .collect();
+    assert_eq!(bound.len(), keys.len(), "each message opened one thread");
+    let answers = records.iter().filter(|record| record["to"] == "ann" && record["from"] == "echo").count();
+    assert!(answers <= bound.len() + 1, "{answers}");
+    assert_eq!(systole(at, &["verify"]).code, Some(0));
+    assert_eq!(list_told(at, "reloaded").len(), RELOADS);
+}
+
+#[test]
+fn d9_after_a_crash_the_reload_counts_and_take_file_takes_the_file() {
+    let folder = house();
+    let at = folder.path();
+    let crash = |running: Running| {
+        running.signal(Signal::KILL);
+        running.end();
+    };
+    let running = Running::organism_with(at, &TOKENS);
+    let first = read_running(at);
+    std::fs::write(at.join("other.yaml"), FILE.replace("32KiB", "48KiB")).unwrap();
+    let reloaded = reload(at, &["-f", "other.yaml"]);
+    assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+    let second = read_running(at);
+    assert_ne!(first, second);
+    crash(running);
+    // The file is still the first one.
+    let running = Running::organism_with(at, &TOKENS);
+    assert_eq!(read_running(at), second);
+    crash(running);
+    let running = Running::organism_set(at, &["--take-file"], &TOKENS);
+    assert_eq!(read_running(at), first);
+    crash(running);
+    let running = Running::organism_with(at, &TOKENS);
+    assert_eq!(read_running(at), first, "the file was taken on purpose");
+    // Away from the file that stands there, and a stop in order does not bring it back.
+    edit(at, "32KiB", "64KiB");
+    assert_eq!(reload(at, &[]).code, Some(0));
+    let third = read_running(at);
+    let back = reload(at, &["--back"]);
+    assert_eq!((back.code, read_running(at)), (Some(0), first.clone()), "{back:?}");
+    let ran = running.interrupt();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let running = Running::organism_with(at, &TOKENS);
+    assert_eq!(read_running(at), first);
+    let ran = running.interrupt();
+    assert!(ran.stderr.contains("turned away from this file"), "{}", ran.stderr);
+    edit(at, "64KiB", "65KiB");
+    let running = Running::organism_with(at, &TOKENS);
+    assert!(![&first, &second, &third].contains(&&read_running(at)), "another file counts after a stop");
+    running.interrupt();
+    assert_eq!(list_told(at, "reloaded").len(), 3);
+}
+
+#[test]
+fn d9_a_configuration_that_does_not_start_leaves_the_one_before() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    let first = read_running(at);
+    edit(at, "run: [python3, echo.py]", "run: [sh, -c, 'echo no engine >&2; exit 7']");
+    let failed = reload(at, &[]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("echo: exited 7"), "{failed:?}");
+    assert!(failed.stderr.contains("no engine"), "{failed:?}");
+    assert_eq!(read_running(at), first);
+    let sent = systole(at, &["send", "--file", "say.xml"]);
+    assert_ne!(sent.code, Some(0), "there is no such file yet: {sent:?}");
+    std::fs::write(at.join("say.xml"), say("still here")).unwrap();
+    let sent = systole(at, &["send", "--file", "say.xml"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let told = list_told(at, "reload-failed");
+    assert!(told.len() == 1 && told[0].contains("exited 7") && !told[0].contains(&first), "{told:?}");
+    assert_eq!(list_told(at, "reloaded"), Vec::<String>::new());
+    running.interrupt();
+}
+
+#[test]
+fn d9_what_cannot_be_reloaded_is_refused_and_nothing_changes() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    let (first, run) = (read_running(at), run_file(at));
+    let asks = |token: &str, method: &str, path: &str| {
+        ask_as(&run, method, path, &[("Authorization", &format!("Bearer {token}"))], "")
+    };
+    for method in ["GET", "POST"] {
+        let refused = asks(ANN, method, "/v1/reload");
+        assert_eq!((refused.status, &refused.json["code"]), (403, &"ingress.forbidden".into()), "{method}");
+    }
+    let refused = asks(OPS, "POST", "/v1/reload?file=/etc/organism.yaml");
+    assert_eq!((refused.status, &refused.json["code"]), (403, &"ingress.forbidden".into()));
+    for (query, place) in [
+        ("drain=0s", "drain"),
+        ("drain=2d", "drain"),
+        ("approved=12", "approved"),
+        ("back=perhaps", "back"),
+        ("colour=red", "file"),
+    ] {
+        let refused = asks(OPS, "POST", &format!("/v1/reload?{query}"));
+        assert_eq!(refused.status, 400, "{query}: {refused:?}");
+        assert!(refused.body.contains(place), "{query}: {refused:?}");
+    }
+    let back = asks(OPS, "POST", "/v1/reload?back=true");
+    assert_eq!((back.status, &back.json["code"]), (422, &"reload.unfit".into()), "nothing ran before");
+    edit(at, "32KiB", "48KiB");
+    let other = asks(OPS, "POST", &format!("/v1/reload?approved={}", "0".repeat(64)));
+    assert_eq!((other.status, &other.json["code"]), (422, &"reload.changed".into()), "{other:?}");
+    for (before, after, words) in [
+        ("name: hello", "name: other", "organism.name"),
+        ("./hello.db", "./other.db", "log.path"),
+        ("127.0.0.1:0", "127.0.0.1:1", "console.listen"),
+        ("clients:\n", "clients:\n  bob: {token_env: BOB_TOKEN}\n", "BOB_TOKEN is not set"),
+        ("limits: {", "limts: {", "line 7"),
+    ] {
+        edit(at, before, after);
+        let refused = asks(OPS, "POST", "/v1/reload");
+        assert_eq!((refused.status, &refused.json["code"]), (422, &"reload.unfit".into()), "{after}");
+        assert!(refused.body.contains(words), "{after}: {refused:?}");
+        assert!(refused.json["try"].is_string(), "{after}: {refused:?}");
+        let typed = reload(at, &[]);
+        assert!(matches!(typed.code, Some(3 | 4)), "{after}: {typed:?}");
+        edit(at, after, before);
+    }
+    let shown = asks(OPS, "POST", "/v1/reload?show=true");
+    assert_eq!((shown.status, &shown.json["reload"]), (200, &serde_json::json!(["limits.message"])));
+    assert_eq!((read_running(at), list_told(at, "shutdown").len()), (first, 0));
+    let began = asks(OPS, "GET", "/v1/reload").json;
+    assert_eq!((&began["reloaded"], &began["failed"]), (&Value::Null, &Value::Null));
+    running.interrupt();
+    let alone = reload(at, &[]);
+    assert_eq!(alone.code, Some(5), "{alone:?}");
+}
+
+/// Ctrl-C, a terminal that closes and the file's own signal stay apart: see `cli_run`.
+#[test]
+fn d9_a_hangup_without_a_terminal_reloads_the_file() {
+    let (folder, mut organism) = held();
+    let at = folder.path();
+    edit(at, "organism: {name: hello}", "organism: {name: hello, description: A changed one}");
+    organism.signal(Signal::HUP);
+    organism.says("reloads configuration");
+    // Messages are taken meanwhile, and a second hangup says nothing new.
+    organism.signal(Signal::HUP);
+    let headers = [("Idempotency-Key", "k2")];
+    assert_eq!(ask(&run_file(at), "POST", "/v1/messages", &headers, &say("meanwhile")).status, 202);
+    assert_eq!(list_told(at, "shutdown").len(), 0, "the first one is still out");
+    answer_late(at);
+    organism.says("reloaded: ");
+    drop(std::fs::File::open(at.join("asked")).unwrap());
+    answer_late(at);
+    organism.shows("echo -> operator <said>");
+    organism.shows("echo -> operator <said>");
+    edit(at, "organism: {", "organism: {nam: other, ");
+    organism.signal(Signal::HUP);
+    organism.says("not reloaded: ");
+    organism.says("try: ");
+    edit(at, "nam: other, ", "");
+    let ran = organism.interrupt();
+    assert_eq!((ran.code, ran.stderr.matches("reloads configuration").count()), (Some(130), 1), "{ran:?}");
+    assert_eq!(list_told(at, "reloaded").len(), 1);
+}
