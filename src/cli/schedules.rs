@@ -41,8 +41,7 @@ impl ScheduleCommand {
             ScheduleCommand::Resume(one) => (one, ScheduleChange::Resume),
             ScheduleCommand::Fire(one) => (one, ScheduleChange::Fire(None)),
         };
-        let name = Name::parse(name)
-            .map_err(|malformed| place.screen().refuse(malformed, "systole schedules, which lists them"))?;
+        let name = Name::parse(name).map_err(|fault| place.screen().refuse(fault, "systole schedules"))?;
         carry_out(place, (name, change))
     }
 }
@@ -55,9 +54,8 @@ impl LiveOrder for (Name, ScheduleChange) {
     }
 
     async fn give_here(&self, front: &OrganismHandle, _: Option<ThreadId>) -> DecidedHere<ScheduleChanged> {
-        let (name, change) = self;
-        let reply = front.order_schedule(Name::new_operator(), name.clone(), change.clone()).await?;
-        let done = ScheduleChanged::from_reply(name, change, &reply);
+        let reply = front.order_schedule(Name::new_operator(), self.0.clone(), self.1.clone()).await?;
+        let done = ScheduleChanged::from_reply(&self.0, &self.1, &reply);
         Some(read_reply(reply, done))
     }
 
