@@ -132,7 +132,13 @@ impl ReloadPlaces<'_> {
         file.map(|file| self.begin_reload(request, file))
     }
 
-    /// Takes the hangup of a process without a terminal as the order of whoever may signal it.
+    /// Refuses an order while another one is carried out.
+    pub(super) fn refuse_second(&self, order: ReloadOrder) {
+        let refusal = Refusal::new(Code::UnfitReload, "another reload waits for what is out");
+        order.answer_with(Err(Box::new(refusal.fixed_by("the same again when it is over"))));
+    }
+
+    /// Takes the hangup of a process without a terminal as an order, since only its user may signal it.
     pub(super) fn take_signal(
         &self,
         organism: &Organism,

@@ -114,6 +114,7 @@ impl RunCommand {
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
+            signals.reload_on_hangup();
             let (mut was_here, mut told, mut again) = (false, None::<Instant>, None::<Box<NextRun>>);
             loop {
                 let next = match again.take() {
@@ -185,6 +186,10 @@ impl RunCommand {
                 let next = NextRun { reload: wish.reload, ..NextRun::from_file(file, true) };
                 return Ok(RunEnd::Again(Box::new(next)));
             }
+            (Err(fault @ StartFault::Led { .. }), _) if posted.is_some() => {
+                screen.say(format!("not reloaded, and it stands by: {fault}"));
+                return Ok(RunEnd::Ousted);
+            }
             (Err(fault), Some(before)) => {
                 let back = NextRun::fall_back(screen, &file, *before, fault.to_string());
                 let kept = KeptDoor::keep(socket, posted, keys);
@@ -221,7 +226,8 @@ impl RunCommand {
             let report = || Box::new(report_each_once(screen, file.log.clone())) as StandbyReporter;
             let wish = StartWish {
                 given_up: self.accept_loss.filter(|_| !is_reload),
-                stands_by: file.log_kept.is_some().then(report),
+                // It has no door while it stands by, and someone may wait at the one that it keeps.
+                stands_by: file.log_kept.as_ref().filter(|_| !is_reload).map(|_| report()),
                 reload: reload.clone(),
             };
             let started = local_organism::start_with(screen, &self.place, file.clone(), wish).await?;
@@ -529,7 +535,11 @@ async fn watch_log(
                     held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
                 }
             },
-            Some(order) = running.orders.recv(), if held.is_none() => {
+            Some(order) = running.orders.recv() => {
+                if held.is_some() {
+                    places.refuse_second(order);
+                    continue;
+                }
                 let ordered = places.answer_order(&running.organism, &running.file, order);
                 held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
             }

@@ -38,13 +38,18 @@ impl Signals {
     }
 
     /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
-    /// as `nohup` does, it goes on ignoring it. Without a terminal that could be closed, it asks for a reload.
+    /// as `nohup` does, it goes on ignoring it.
     pub(super) fn listen_as_server(screen: Screen) -> Result<Signals, CommandExit> {
-        let mut hangup =
+        let hangup =
             if is_ignored(Number::HUP) { None } else { Some(hear_signal(screen, SignalKind::hangup())?) };
-        let has_terminal = fs::File::open("/dev/tty").is_ok();
-        let reload = hangup.take_if(|_| !has_terminal);
-        Ok(Signals { hangup, reload, ..Signals::listen(screen)? })
+        Ok(Signals { hangup, ..Signals::listen(screen)? })
+    }
+
+    /// Without a terminal that could be closed, a hangup asks for a reload from now on.
+    pub(super) fn reload_on_hangup(&mut self) {
+        if fs::File::open("/dev/tty").is_err() {
+            self.reload = self.hangup.take();
+        }
     }
 
     /// The next signal to stop, as the exit for it if all goes well.

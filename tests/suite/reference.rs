@@ -88,11 +88,12 @@ pub(crate) fn list_warnings() -> String {
     format!("| warning | what it means | try |\n|---|---|---|\n{}", rows.collect::<String>())
 }
 
-/// The table of the keys below a path whose other part is wanted.
+/// The table of the keys below a path whose other part is wanted. A reload takes over all keys but those that say so.
 pub(crate) fn list_keys(keys: &[ConfigKey], below: &str, is_wanted: impl Fn(&str) -> bool) -> String {
     let rows = keys.iter().filter_map(|key| {
         let name = key.path.strip_prefix(below).filter(|name| is_wanted(name))?;
-        Some(format!("| `{name}` | {} | {} |\n", key.default, key.meaning))
+        let restart = if systole_config::needs_restart(key.path) { "; needs a restart" } else { "" };
+        Some(format!("| `{name}` | {} | {}{restart} |\n", key.default, key.meaning))
     });
     format!("| key | default | what it says |\n|---|---|---|\n{}", rows.collect::<String>())
 }

@@ -1,6 +1,6 @@
 //! Reloads over HTTP: what a reload would change, the order, and how the last one went.
 //!
-//! Whoever runs the organism answers the order. Its answer comes before anything stops, so a client sees by the position
+//! The process that runs the organism answers the order. Its answer comes before anything stops, so a client sees by the position
 //! at which the organism began that the reload is over.
 
 use std::path::PathBuf;

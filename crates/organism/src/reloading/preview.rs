@@ -57,23 +57,24 @@ pub fn preview_reload(
         // The file may say the same in another folder.
         preview.restart.push("log".to_owned());
     }
+    let operator = Keyring::from_operator(Credential::from_token(String::new()));
+    operator
+        .with_clients(&next.tokens, |name| std::env::var(name).ok())
+        .map_err(|mistakes| refuse_mistakes(&mistakes))?;
+    planning::build_plan(next.clone(), around).map_err(refuse_missing)?;
     if request.is_shown {
         return Ok(preview);
     }
     if let Some(approved) = request.approved.filter(|approved| *approved != after.hash) {
         let words = format!("it was looked at as {approved}, and is {} now", after.hash);
-        return Err(Box::new(Refusal::new(Code::ChangedReload, words)));
+        let fix = "look at it again, then decide";
+        return Err(Box::new(Refusal::new(Code::ChangedReload, words).fixed_by(fix)));
     }
     if !preview.restart.is_empty() {
         let words = format!("a reload cannot change {}", preview.restart.join(", "));
         let fix = "systole stop, then systole run; or the value from before";
         return Err(Box::new(Refusal::new(Code::UnfitReload, words).fixed_by(fix)));
     }
-    let operator = Keyring::from_operator(Credential::from_token(String::new()));
-    operator
-        .with_clients(&next.tokens, |name| std::env::var(name).ok())
-        .map_err(|mistakes| refuse_mistakes(&mistakes))?;
-    planning::build_plan(next.clone(), around).map_err(refuse_missing)?;
     Ok(preview)
 }
 

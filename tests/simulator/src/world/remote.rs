@@ -3,7 +3,7 @@
 //! a moment later, also if the pump has died in between.
 
 use systole_core::pump::engine::PumpInput;
-use systole_core::rules::core_payload;
+use systole_core::rules::shutdown_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Digest, Name};
@@ -471,7 +471,7 @@ impl World {
     pub(super) fn said_out(&self) -> Option<u64> {
         let before = Position(self.disk.last().0.checked_sub(1)?);
         let (_, record) = self.disk.log().read_after(before, 1).ok()?.pop()?;
-        let (mode, out) = core_payload::read_shutdown(&record.body)?;
-        (mode == core_payload::DRAINED).then_some(out)
+        let said = shutdown_payload::read_shutdown(&record.body)?;
+        said.is_drained.then_some(said.out)
     }
 }
