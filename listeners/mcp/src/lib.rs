@@ -1,7 +1,9 @@
 //! MCP servers as listeners. A program of this crate stands between the pump and one server: it speaks the listener
-//! protocol on one side and MCP on the other. It knows neither the pump nor the log.
+//! protocol on one side and MCP on the other. It knows neither the pump nor the log. The crate also reads the servers of
+//! files for other hosts.
 
 pub mod adapter;
+pub mod adding;
 pub mod client;
 mod limits;
 pub mod package;

@@ -101,3 +101,8 @@ pub(crate) const PATTERN_DEPTH: usize = 20;
 pub(crate) const PATTERN_BYTES: usize = 1 << 20;
 /// Steps back of one pattern on one text.
 pub(crate) const BACKTRACKS: usize = 100_000;
+
+// A server that is added
+
+/// Bytes of a text without a slash that counts as a few short words, and not as a secret.
+pub(crate) const SHORT_BYTES: usize = 32;
