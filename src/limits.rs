@@ -86,8 +86,6 @@ pub(crate) const INSTALL_MEMORY_BYTES: u64 = 8 << 30;
 pub(crate) const PIN_TIME: Duration = Duration::from_secs(180);
 /// Bytes of a line: the door refuses a shorter one in its own words.
 pub(crate) const PIPE_LINE_BYTES: u64 = 2 * MESSAGE_BYTES as u64;
-/// Bytes of a text without a slash that counts as a few short words, and not as a secret.
-pub(crate) const SHORT_BYTES: usize = 32;
 /// How long an Ollama on this machine may take: it answers in a few milliseconds.
 pub(crate) const OLLAMA_ANSWER: Duration = Duration::from_millis(300);
 

@@ -1,30 +1,15 @@
-//! MCP servers that `systole mcp pin` installs: the command line that asks for one, the folder and the lock of each, and
-//! whether what is installed here is what was pinned.
+//! MCP servers that `systole mcp pin` installs: the command line that asks for one, and whether what is installed here is
+//! what was pinned.
 //!
 //! Input: the words of a command line, or a pin and a shelf. Output: a request, or why the server cannot start. Nothing
 //! is installed or started here.
 
-use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind};
+use systole_mcp::package::{InstallRecord, InstallRequest, RECORD, install_folder};
 use systole_mcp::schema::PinFile;
 
 use crate::diagnostics::Diagnostics;
 use crate::schemas::Shelf;
 use crate::value::At;
-
-/// The folder of all installed servers, from the organism's folder.
-pub const SERVERS: &str = ".systole/mcp";
-/// The file in the folder of a server that says what was installed there.
-pub const RECORD: &str = "installed.json";
-
-/// The folder in which a server is installed, from the organism's folder.
-pub fn install_folder(listener: &str) -> String {
-    format!("{SERVERS}/{listener}")
-}
-
-/// The path of the lock of a server, from the organism's folder.
-pub fn lock_file(listener: &str, kind: PackageKind) -> String {
-    format!("schemas/mcp/{listener}.{}", kind.lock_ending())
-}
 
 /// Reads what a command line asks to install. `Ok(None)` if nothing. An error was reported.
 pub(super) fn read(

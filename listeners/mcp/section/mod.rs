@@ -31,7 +31,7 @@ use crate::section::{Form, form, section};
 use crate::tree::{Node, Value};
 use crate::value::{self, At};
 
-pub use mcp_installs::{RECORD, SERVERS, install_folder, lock_file};
+pub use systole_mcp::package::{RECORD, SERVERS, install_folder, lock_file, pin_file};
 
 section! {
     pub(crate) McpKeys {
@@ -113,11 +113,6 @@ const OF_A_PROGRAM: [(&str, &str); 3] = [
     ("env", "has no program whose variables could be set; key_env names the variable of its key"),
     ("pass", "has no program that could get variables; key_env names the variable of its key"),
 ];
-
-/// The path of the pin of a server, from the organism's folder.
-pub fn pin_file(listener: &str) -> String {
-    format!("schemas/mcp/{listener}.pin.json")
-}
 
 /// What the file says about the server of a listener.
 #[derive(Default)]

@@ -101,3 +101,10 @@ pub(crate) const PATTERN_DEPTH: usize = 20;
 pub(crate) const PATTERN_BYTES: usize = 1 << 20;
 /// Steps back of one pattern on one text.
 pub(crate) const BACKTRACKS: usize = 100_000;
+
+// A server that is added or installed
+
+/// Bytes of a text without a slash that counts as a few short words, and not as a secret.
+pub(crate) const SHORT_BYTES: usize = 32;
+/// Bytes that are read of a file of an installed package, or of a manager's configuration.
+pub(crate) const PACKAGE_FILE_BYTES: u64 = 1 << 20;

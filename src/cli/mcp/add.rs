@@ -5,17 +5,12 @@
 //! A value that may be a secret is never copied, because the log stores the organism's file: a variable is passed on, and
 //! a server with such an argument or address is not added.
 
-mod secrets;
-mod server;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::Value;
-use systole_kit::schema::find_nearest;
+use systole_mcp::adding::{AddedServer, NotAdded};
 
-use self::server::{AddedServer, NotAdded};
 use crate::cli::exit::CommandExit;
 use crate::cli::listener::insert_block;
 use crate::cli::place::{Place, refuse};
@@ -55,12 +50,13 @@ impl AddCommand {
             screen.say("  try: --from FILE, a .mcp.json or a server.json");
             exit
         })?;
-        let server = self.read_server(&described).map_err(|NotAdded { words, fix }| {
+        let read = AddedServer::from_text(&described, self.name.as_str());
+        let server = read.map_err(|NotAdded { words, fix }| {
             let exit = screen.fail(CommandExit::Usage, format!("{}: {words}", from.display()));
             fix.into_iter().for_each(|fix| screen.say(format!("  try: {fix}")));
             exit
         })?;
-        let lines = server.write_lines(&self.name);
+        let lines = server.write_lines(self.name.as_str());
         let text = insert_block::read_file(screen, path)?;
         let Some(with_server) = insert_block::insert_below(&text, "listeners", &lines) else {
             let words = format!("{}: `listeners` is not a block of lines", path.display());
@@ -88,24 +84,5 @@ impl AddCommand {
         let folder = self.place.file().parent().unwrap_or(Path::new("")).to_owned();
         let [first, second] = FILES.map(|name| folder.join(name));
         if !first.exists() && second.exists() { second } else { first }
-    }
-
-    fn read_server(&self, text: &str) -> Result<AddedServer, NotAdded> {
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
-        let hosts = value.get("mcpServers").or_else(|| value.get("servers")).and_then(Value::as_object);
-        let Some(servers) = hosts else {
-            // The registry's own answers have the description under `server`.
-            return AddedServer::from_registry(value.get("server").unwrap_or(&value), &self.name);
-        };
-        let name = self.name.as_str();
-        let Some(entry) = servers.get(name) else {
-            let known = || servers.keys().map(String::as_str);
-            let hint = find_nearest(name, known()).map_or_else(
-                || format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
-                |near| format!("; did you mean {near}?"),
-            );
-            return Err(format!("it has no server {name}{hint}").into());
-        };
-        AddedServer::from_host(entry, &self.name)
     }
 }

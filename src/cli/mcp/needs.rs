@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::install::read_net_address;
 use systole_config::McpServer;
 use systole_core::types::composition::ProgramSandbox;
+use systole_mcp::installing::read_net_address;
 
 /// What stands before the name of a host that a program looked for in vain.
 const BEFORE_HOST: [&str; 5] = ["ENOTFOUND ", "EAI_AGAIN ", "host='", "resolve '", "resolve host: "];

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use clap::Args;
 use systole_kit::schema::find_nearest;
+use systole_mcp::installing::{InstalledPackages, PackageChoice};
 use systole_mcp::pinned_server::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
-use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
+use super::install;
 use super::needs::write_sandbox_line;
 use super::pin_output::PinToShow;
 use super::staged_files::{StagedFiles, UnwrittenFile};
@@ -102,8 +103,8 @@ impl PinCommand {
         let path = directory.join(config::pin_file(name));
         let before = self.read_earlier(server, &path, screen)?;
         let installed = self.install_server((organism, server), &directory, before.as_ref(), screen)?;
-        let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
-        let pin = ask_for_tools(organism, server, program).map_err(|words| {
+        let program = install::find_program(server, installed.as_ref(), &directory);
+        let pin = ask_for_tools(organism, server, &program).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
             let needed = write_sandbox_line(server, &program.directory, &words);
             screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
@@ -152,7 +153,7 @@ impl PinCommand {
         files.stage_file(path, &pin.to_text()).map_err(unwritten)?;
         // The files take their place last, and cannot fail for want of space then.
         if let Some(new) = folder {
-            new.into_place().map_err(|fault| report_refusal(screen, name, &fault))?;
+            new.into_place().map_err(|fault| install::report_fault(screen, name, fault))?;
         }
         for path in files.into_place().map_err(unwritten)? {
             screen.say(format!("written: {}", path.display()));
@@ -197,21 +198,17 @@ impl PinCommand {
         directory: &Path,
         pin: Option<&PinFile>,
         screen: Screen,
-    ) -> Result<Option<InstalledServer>, CommandExit> {
+    ) -> Result<Option<InstalledPackages>, CommandExit> {
         let Some(request) = &server.installs else { return Ok(None) };
         let choice = match (self.check, self.upgrade) {
             (true, _) => PackageChoice::Present,
             (false, true) => PackageChoice::Newest,
             (false, false) => PackageChoice::Pinned,
         };
-        let installed = ServerToInstall { organism, server, request, directory, pin }.prepare(choice, screen);
-        installed.map(Some).map_err(|fault| report_refusal(screen, server.name.as_str(), &fault))
+        let wanted = (request, choice);
+        let installed = install::install_packages((organism, server), wanted, directory, pin, screen);
+        installed.map(Some).map_err(|fault| install::report_fault(screen, server.name.as_str(), fault))
     }
-}
-
-fn report_refusal(screen: Screen, server: &str, fault: &NotInstalled) -> CommandExit {
-    let words = format!("listeners.{server}.mcp: {}", fault.words);
-    screen.fail_with(fault.exit, words, fault.fix.replace("NAME", server))
 }
 
 /// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use systole_kit::writer::visible_again;
+use systole_mcp::installing::InstalledPackages;
 use systole_mcp::schema::{ListDifference, PinFile, ToolElement, ToolVocabulary};
 
-use super::install::InstalledServer;
 use crate::cli::screen::Screen;
 use systole_show::columns::wrapped;
 
@@ -15,7 +15,7 @@ pub(super) struct PinToShow<'p> {
     pub(super) made: &'p ToolVocabulary,
     /// The last pin.
     pub(super) before: Option<&'p PinFile>,
-    pub(super) installed: Option<&'p InstalledServer>,
+    pub(super) installed: Option<&'p InstalledPackages>,
 }
 
 impl PinToShow<'_> {

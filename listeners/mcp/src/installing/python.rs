@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::package::{InstallRequest, PackageLock};
 use serde::Deserialize;
-use systole_mcp::package::{InstallRequest, PackageLock};
 
-use super::fault::{NotInstalled, explain_failure};
+use super::fault::{InstallFault, explain_failure};
 use super::folder::NewFolder;
 use super::step::{InstallStep, StepRunner, read_net_address};
 
@@ -64,7 +64,7 @@ pub(super) struct PipInstaller<'r> {
 
 impl<'r> PipInstaller<'r> {
     /// Finds Python, and asks it for pip's configuration.
-    pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<PipInstaller<'r>, NotInstalled> {
+    pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<PipInstaller<'r>, InstallFault> {
         let python = runner.find_program(
             "python3",
             "install Python 3.10 or newer, on Debian the packages python3 and python3-pip",
@@ -73,7 +73,7 @@ impl<'r> PipInstaller<'r> {
         let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
         let fix = "run python3 -m pip config list, and repair what it reports";
         let unsaid = |words: String| {
-            NotInstalled::new_unavailable(format!("Python does not say how it is set up: {words}"), fix)
+            InstallFault::new_unavailable(format!("Python does not say how it is set up: {words}"), fix)
         };
         let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
         let found: PythonSettings =
@@ -82,7 +82,7 @@ impl<'r> PipInstaller<'r> {
             return Ok(PipInstaller { runner, found });
         }
         let words = format!("{} has no pip", found.runs_pip);
-        Err(NotInstalled::new_unavailable(
+        Err(InstallFault::new_unavailable(
             words,
             "install pip 22.2 or newer, on Debian the package python3-pip",
         ))
@@ -109,7 +109,7 @@ impl<'r> PipInstaller<'r> {
         named.map(|path| PathBuf::from(path.strip_prefix("file://").unwrap_or(path))).collect()
     }
 
-    fn run_pip(&self, words: &[&str], package: &str) -> Result<Vec<u8>, NotInstalled> {
+    fn run_pip(&self, words: &[&str], package: &str) -> Result<Vec<u8>, InstallFault> {
         let begin = [self.found.runs_pip.as_str(), "-I", "-c", PIP_ALONE, "install"];
         let run = begin.iter().chain(&ALWAYS).chain(words).map(|word| (*word).to_owned()).collect();
         let mut step = InstallStep { run, net: self.net(), read: self.folders(), ..InstallStep::default() };
@@ -129,7 +129,7 @@ impl<'r> PipInstaller<'r> {
     }
 
     /// Asks the index for the newest versions that the file allows.
-    pub(super) fn resolve(&self, request: &InstallRequest) -> Result<PackageLock, NotInstalled> {
+    pub(super) fn resolve(&self, request: &InstallRequest) -> Result<PackageLock, InstallFault> {
         let version = request.version.as_ref().map(|version| format!("=={version}")).unwrap_or_default();
         let wanted = format!("{}{version}", request.name);
         let with = request.with.iter().map(String::as_str);
@@ -145,12 +145,12 @@ impl<'r> PipInstaller<'r> {
         request: &InstallRequest,
         lock: &PackageLock,
         new: &NewFolder,
-    ) -> Result<(), NotInstalled> {
+    ) -> Result<(), InstallFault> {
         let run = [&self.found.base, "-I", "-m", "venv", "--without-pip", "--symlinks", "."];
         let step = InstallStep { run: run.map(str::to_owned).into(), ..InstallStep::default() };
         self.runner.run_sandboxed(step).map_err(|words| {
             let fix = "install the module venv, on Debian the package python3-venv";
-            NotInstalled::new_unavailable(
+            InstallFault::new_unavailable(
                 format!("Python cannot make an environment for the packages: {words}"),
                 fix,
             )
@@ -167,9 +167,9 @@ impl<'r> PipInstaller<'r> {
 }
 
 /// The script that starts the program of a package.
-fn find_entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstalled> {
+fn find_entry(packages: &Path, request: &InstallRequest) -> Result<String, InstallFault> {
     let fix = "write [uvx, --from, PACKAGE, PROGRAM], or name the package of the server";
-    let failed = |words: &str| NotInstalled::from_failure(format!("{} {words}", request.name), fix);
+    let failed = |words: &str| InstallFault::new_unusable(format!("{} {words}", request.name), fix);
     let spelt = |name: &str| name.replace(['_', '.'], "-").to_ascii_lowercase();
     let of_package = |path: &PathBuf| {
         let name =
@@ -177,7 +177,7 @@ fn find_entry(packages: &Path, request: &InstallRequest) -> Result<String, NotIn
         name.and_then(|name| name.split_once('-'))
             .is_some_and(|(name, _)| spelt(name) == spelt(&request.name))
     };
-    let all = fs::read_dir(packages).map_err(|error| NotInstalled::from_write_error(packages, &error))?;
+    let all = fs::read_dir(packages).map_err(|error| InstallFault::from_write_error(packages, error))?;
     let own = all.flatten().map(|entry| entry.path()).find(of_package);
     let own = own.ok_or_else(|| failed("is not among what pip installed"))?;
     let text = fs::read_to_string(own.join("entry_points.txt")).unwrap_or_default();
@@ -228,7 +228,7 @@ mod tests {
                 .unwrap();
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             find_entry(place.path(), &InstallRequest::from_command(&words).unwrap().unwrap())
-                .map_err(|fault| fault.words)
+                .map_err(|fault| fault.to_string())
         };
         let run = |module: &str| format!("import sys\nfrom {module} import main\nsys.exit(main())\n");
         assert_eq!(of("[console_scripts]\nother = m.s:main [extra]", "uvx mcp-server"), Ok(run("m.s")));

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::fault::NotInstalled;
-use systole_config::{RECORD, SERVERS, install_folder};
+use super::fault::InstallFault;
+use crate::package::{RECORD, SERVERS, install_folder};
 
 /// A new folder that is not in its place yet.
-pub(in crate::cli::mcp) struct NewFolder {
+pub struct NewFolder {
     /// Its path from the organism's folder.
-    pub(in crate::cli::mcp) name: String,
+    pub name: String,
     /// Its path without links: npm takes a folder that a link leads to for another one.
     pub(super) path: PathBuf,
     target: PathBuf,
@@ -23,11 +23,11 @@ pub(in crate::cli::mcp) struct NewFolder {
 
 impl NewFolder {
     /// Makes an empty folder for a server.
-    pub(super) fn make(directory: &Path, listener: &str) -> Result<NewFolder, NotInstalled> {
+    pub(super) fn make(directory: &Path, listener: &str) -> Result<NewFolder, InstallFault> {
         let servers = directory.join(SERVERS);
         let unwritten = |path: &Path| {
             let path = path.to_owned();
-            move |error: std::io::Error| NotInstalled::from_write_error(&path, &error)
+            move |error: std::io::Error| InstallFault::from_write_error(&path, error)
         };
         fs::create_dir_all(&servers).map_err(unwritten(&servers))?;
         if let Some(ignored) = servers.parent().map(|above| above.join(".gitignore"))
@@ -41,10 +41,10 @@ impl NewFolder {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let words = format!("another process installs {listener} right now");
-                return Err(NotInstalled::new_unavailable(words, "run it again when that process has ended"));
+                return Err(InstallFault::new_unavailable(words, "run it again when that process has ended"));
             }
             Err(TryLockError::Error(error)) => {
-                return Err(NotInstalled::from_write_error(&lock_path, &error));
+                return Err(InstallFault::from_write_error(&lock_path, error));
             }
         }
         remove_left_over(&servers, listener);
@@ -60,25 +60,28 @@ impl NewFolder {
     }
 
     /// Writes a file into it.
-    pub(super) fn write_file(&self, name: &str, text: &str) -> Result<(), NotInstalled> {
+    pub(super) fn write_file(&self, name: &str, text: &str) -> Result<(), InstallFault> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(|error| NotInstalled::from_write_error(&path, &error))
+        fs::write(&path, text).map_err(|error| InstallFault::from_write_error(&path, error))
     }
 
     /// Removes a folder in it.
-    pub(super) fn remove_folder(&self, name: &str) -> Result<(), NotInstalled> {
+    pub(super) fn remove_folder(&self, name: &str) -> Result<(), InstallFault> {
         let path = self.path.join(name);
-        remove_path(&path).map_err(|error| NotInstalled::from_write_error(&path, &error))
+        remove_path(&path).map_err(|error| InstallFault::from_write_error(&path, error))
     }
 
     /// Says what was installed: then it is whole.
-    pub(super) fn finish_record(&self, record: &str) -> Result<(), NotInstalled> {
+    pub(super) fn finish_record(&self, record: &str) -> Result<(), InstallFault> {
         self.write_file(RECORD, record)
     }
 
     /// Takes the place of the server's folder, in one step. What was there before is removed.
-    pub(in crate::cli::mcp) fn into_place(self) -> Result<(), NotInstalled> {
-        let unwritten = |error: std::io::Error| NotInstalled::from_write_error(&self.target, &error);
+    ///
+    /// # Errors
+    /// If the folder cannot be moved there.
+    pub fn into_place(self) -> Result<(), InstallFault> {
+        let unwritten = |error: std::io::Error| InstallFault::from_write_error(&self.target, error);
         if !self.target.exists() {
             return fs::rename(&self.path, &self.target).map_err(unwritten);
         }
@@ -194,7 +197,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let first = NewFolder::make(place.path(), "served").unwrap();
         let second = NewFolder::make(place.path(), "served").map(|_| ()).unwrap_err();
-        assert_eq!(second.words, "another process installs served right now");
+        assert_eq!(second.to_string(), "another process installs served right now");
         assert!(first.path.is_dir(), "the folder of the first stays");
         NewFolder::make(place.path(), "other").unwrap();
         drop(first);

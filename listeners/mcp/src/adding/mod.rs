@@ -1,12 +1,12 @@
 //! A server that a file for other hosts describes, as a listener of the organism's file.
 //!
-//! In: the entry of the file. Out: the lines of the listener and notes for a person, or why there is no listener. No
-//! line and no message holds a value that may be a secret.
+//! In: the text of the file and the name of the server. Out: the lines of the listener and notes for a person, or why
+//! there is no listener. No line and no message holds a value that may be a secret.
+
+mod secrets;
 
 use serde_json::{Map, Value};
-
-use super::secrets;
-use systole_core::types::ids::Name;
+use systole_kit::schema::find_nearest;
 
 /// The fix for an argument that may be a secret.
 const FIX_ARGUMENT: &str = "name a variable that the server reads under \"env\" as \"${VARIABLE}\": it is then listed \
@@ -17,21 +17,23 @@ const FIX_ADDRESS: &str = "leave it out and give the key in the header \"Authori
 
 /// A server as the organism's file describes it.
 #[derive(Default, Debug, PartialEq, Eq)]
-pub(super) struct AddedServer {
+pub struct AddedServer {
     /// Its command, as a list in YAML, or its address.
     mcp: String,
     env: Vec<(String, String)>,
     pass: Vec<String>,
     key_env: Option<String>,
     /// What a person has to know or to do.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Why a server is not added.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotAdded {
-    pub(super) words: String,
-    pub(super) fix: Option<&'static str>,
+pub struct NotAdded {
+    /// What is wrong.
+    pub words: String,
+    /// The fix, if there is one.
+    pub fix: Option<&'static str>,
 }
 
 impl From<String> for NotAdded {
@@ -47,8 +49,30 @@ impl From<&str> for NotAdded {
 }
 
 impl AddedServer {
+    /// Reads the server of this name from the text of a file for other hosts, or the only one of a `server.json`.
+    ///
+    /// # Errors
+    /// If there is no such server, or it cannot be added.
+    pub fn from_text(text: &str, name: &str) -> Result<AddedServer, NotAdded> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+        let hosts = value.get("mcpServers").or_else(|| value.get("servers")).and_then(Value::as_object);
+        let Some(servers) = hosts else {
+            // The registry's own answers have the description under `server`.
+            return AddedServer::from_registry(value.get("server").unwrap_or(&value), name);
+        };
+        let Some(entry) = servers.get(name) else {
+            let known = || servers.keys().map(String::as_str);
+            let hint = find_nearest(name, known()).map_or_else(
+                || format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
+                |near| format!("; did you mean {near}?"),
+            );
+            return Err(format!("it has no server {name}{hint}").into());
+        };
+        AddedServer::from_host(entry, name)
+    }
+
     /// A server of `.mcp.json`.
-    pub(super) fn from_host(entry: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
+    fn from_host(entry: &Value, name: &str) -> Result<AddedServer, NotAdded> {
         let mut server = AddedServer::default();
         if let Some(url) = find_text(entry, "url") {
             if find_text(entry, "type") == Some("sse") {
@@ -79,7 +103,7 @@ impl AddedServer {
     }
 
     /// The server of a `server.json`.
-    pub(super) fn from_registry(described: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
+    fn from_registry(described: &Value, name: &str) -> Result<AddedServer, NotAdded> {
         let all = |key: &str| described.get(key).and_then(Value::as_array).into_iter().flatten();
         let mut server = AddedServer::default();
         let package = all("packages").find_map(|package| {
@@ -194,7 +218,7 @@ impl AddedServer {
         &mut self,
         url: &str,
         headers: impl Iterator<Item = (String, Option<&'v str>)>,
-        name: &Name,
+        name: &str,
     ) -> Result<(), NotAdded> {
         if let Some(what) = secrets::find_in_address(url) {
             let words = format!(
@@ -210,7 +234,7 @@ impl AddedServer {
             }
             let named = value.and_then(|value| find_reference(value.strip_prefix("Bearer ")?));
             let variable = named.map_or_else(
-                || make_valid_variable(&format!("{}_TOKEN", name.as_str().to_ascii_uppercase())),
+                || make_valid_variable(&format!("{}_TOKEN", name.to_ascii_uppercase())),
                 make_valid_variable,
             );
             if let Some(named) = named.filter(|named| *named != variable) {
@@ -239,7 +263,8 @@ impl AddedServer {
     }
 
     /// The lines of its listener.
-    pub(super) fn write_lines(&self, name: &Name) -> Vec<String> {
+    #[must_use]
+    pub fn write_lines(&self, name: &str) -> Vec<String> {
         let mut lines = vec![format!("{name}:"), format!("  mcp: {}", self.mcp)];
         if !self.env.is_empty() {
             let each = self

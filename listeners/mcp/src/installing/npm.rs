@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::package::{InstallRequest, PackageLock};
 use serde_json::{Map, Value, json};
-use systole_mcp::package::{InstallRequest, PackageLock};
 
-use super::fault::{NotInstalled, explain_failure};
+use super::fault::{InstallFault, explain_failure};
 use super::folder::NewFolder;
 use super::step::{InstallStep, StepRunner, read_net_address};
 use crate::limits;
@@ -43,7 +43,7 @@ impl<'r> NpmInstaller<'r> {
     pub(super) fn find(
         runner: &'r StepRunner<'r>,
         new: &NewFolder,
-    ) -> Result<NpmInstaller<'r>, NotInstalled> {
+    ) -> Result<NpmInstaller<'r>, InstallFault> {
         // Without it npm takes the nearest folder above that has one for its project, and reads the `.npmrc` there.
         new.write_file("package.json", "{}")?;
         let fix = "install Node.js with npm, on Debian the packages nodejs and npm";
@@ -59,14 +59,14 @@ impl<'r> NpmInstaller<'r> {
         let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
         let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() });
         let said = said.map_err(|words| {
-            NotInstalled::new_unavailable(
+            InstallFault::new_unavailable(
                 format!("npm does not say how it is set up: {words}"),
                 "run npm config list, and repair what it reports",
             )
         })?;
         let settings = serde_json::from_slice(&said).map_err(|error| {
             let words = format!("npm does not say how it is set up: {error}");
-            NotInstalled::new_unavailable(words, "install npm 8 or newer")
+            InstallFault::new_unavailable(words, "install npm 8 or newer")
         })?;
         Ok(NpmInstaller { runner, command, settings })
     }
@@ -75,7 +75,7 @@ impl<'r> NpmInstaller<'r> {
         self.settings.get(name).and_then(Value::as_str)
     }
 
-    fn run(&self, words: &[&str], package: &str) -> Result<(), NotInstalled> {
+    fn run(&self, words: &[&str], package: &str) -> Result<(), InstallFault> {
         let mut run = self.command.clone();
         run.extend(words.iter().chain(&ALWAYS).map(|word| (*word).to_owned()));
         if self.settings.contains_key("allow-git") {
@@ -109,7 +109,7 @@ impl<'r> NpmInstaller<'r> {
         &self,
         request: &InstallRequest,
         new: &NewFolder,
-    ) -> Result<PackageLock, NotInstalled> {
+    ) -> Result<PackageLock, InstallFault> {
         let wanted = request.version.as_deref().unwrap_or("latest");
         let package =
             json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
@@ -124,7 +124,7 @@ impl<'r> NpmInstaller<'r> {
         request: &InstallRequest,
         lock: &PackageLock,
         new: &NewFolder,
-    ) -> Result<(), NotInstalled> {
+    ) -> Result<(), InstallFault> {
         let package = json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): lock.version}});
         new.write_file("package.json", &package.to_string())?;
         new.write_file("package-lock.json", &lock.text)?;
@@ -133,25 +133,24 @@ impl<'r> NpmInstaller<'r> {
         lock.check_installed(request, &read_lock(&new.path.join("node_modules/.package-lock.json"))?)?;
         let entry = find_entry(&new.path, request)?;
         let link = new.path.join("entry");
-        std::os::unix::fs::symlink(entry, &link)
-            .map_err(|error| NotInstalled::from_write_error(&link, &error))
+        std::os::unix::fs::symlink(entry, &link).map_err(|error| InstallFault::from_write_error(&link, error))
     }
 }
 
 /// The variables that a configuration file of npm names as `${NAME}`: keys are often given so.
 fn list_variables(file: &Path) -> Vec<String> {
-    let text = read_bounded(file, limits::FILE_BYTES).unwrap_or_default();
+    let text = read_bounded(file, limits::PACKAGE_FILE_BYTES).unwrap_or_default();
     let named = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
     named.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()
 }
 
 /// The program of a package, from the folder of the installation.
-fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalled> {
+fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, InstallFault> {
     let package = Path::new("node_modules").join(&request.name);
-    let manifest = read_bounded(&folder.join(&package).join("package.json"), limits::FILE_BYTES)?;
+    let manifest = read_bounded(&folder.join(&package).join("package.json"), limits::PACKAGE_FILE_BYTES)?;
     let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
     let fix = "name the package of the server, or [node, FILE.js] for a server that you install yourself";
-    let failed = |words: &str| NotInstalled::from_failure(format!("{} {words}", request.name), fix);
+    let failed = |words: &str| InstallFault::new_unusable(format!("{} {words}", request.name), fix);
     let last = request.name.rsplit('/').next().unwrap_or_default();
     let found = match manifest.get("bin") {
         Some(Value::String(path)) => Some(path.as_str()),
@@ -177,20 +176,17 @@ fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotIns
 }
 
 /// Reads a lock of npm. One byte more than is allowed shows that it is too large.
-fn read_lock(path: &Path) -> Result<String, NotInstalled> {
-    read_bounded(path, 4 * limits::FILE_BYTES + 1)
+fn read_lock(path: &Path) -> Result<String, InstallFault> {
+    read_bounded(path, limits::WHOLE_BYTES as u64 + 1)
 }
 
 /// Reads a text with a bound.
-fn read_bounded(path: &Path, most: u64) -> Result<String, NotInstalled> {
+fn read_bounded(path: &Path, most: u64) -> Result<String, InstallFault> {
     use std::io::Read as _;
     let mut text = String::new();
     let file = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    match file {
-        Ok(_bytes) => Ok(text),
-        Err(error) => {
-            let words = format!("{}: {}", path.display(), systole_system::system::describe_error(&error));
-            Err(NotInstalled::from_failure(words, "name another version of the package"))
-        }
-    }
+    file.map(|_bytes| text).map_err(|error| {
+        let fix = "name another version of the package".to_owned();
+        InstallFault::Unread { path: path.to_owned(), error, fix }
+    })
 }

@@ -1,42 +1,73 @@
-//! Why a server could not be installed: in words, with a fix and the exit.
+//! Why a server could not be installed: what is wrong, and the fix.
+//!
+//! In: the last words of a package manager, or the error of a file. Out: a fault. The caller words the errors of the
+//! system.
 
-use std::path::Path;
+use std::io::Error;
+use std::path::{Path, PathBuf};
 
-use systole_mcp::package::LockFault;
-
-use crate::cli::exit::CommandExit;
-use systole_system::system;
+use crate::package::LockFault;
 
 /// Why a server could not be installed.
-#[derive(Debug)]
-pub(in crate::cli::mcp) struct NotInstalled {
-    pub(in crate::cli::mcp) exit: CommandExit,
-    pub(in crate::cli::mcp) words: String,
-    pub(in crate::cli::mcp) fix: String,
+#[derive(Debug, thiserror::Error)]
+pub enum InstallFault {
+    /// Something of this machine is missing.
+    #[error("{words}")]
+    Unavailable {
+        /// What is missing.
+        words: String,
+        /// The fix.
+        fix: String,
+    },
+    /// What was found cannot be used.
+    #[error("{words}")]
+    Unusable {
+        /// What is wrong with it.
+        words: String,
+        /// The fix.
+        fix: String,
+    },
+    /// A file was not read.
+    #[error("{}: {error}", path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        error: Error,
+        /// The fix.
+        fix: String,
+    },
+    /// A file or a folder was not written.
+    #[error("{}: {error}", path.display())]
+    Unwritten {
+        /// The file or the folder.
+        path: PathBuf,
+        /// The error of the system.
+        error: Error,
+    },
 }
 
-impl NotInstalled {
+impl InstallFault {
     /// Something of this machine is missing.
-    pub(super) fn new_unavailable(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
-        NotInstalled { exit: CommandExit::Unavailable, words: words.into(), fix: fix.into() }
+    pub fn new_unavailable(words: impl Into<String>, fix: impl Into<String>) -> InstallFault {
+        InstallFault::Unavailable { words: words.into(), fix: fix.into() }
     }
 
     /// What was found cannot be used.
-    pub(super) fn from_failure(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
-        NotInstalled { exit: CommandExit::Failed, words: words.into(), fix: fix.into() }
+    pub(super) fn new_unusable(words: impl Into<String>, fix: impl Into<String>) -> InstallFault {
+        InstallFault::Unusable { words: words.into(), fix: fix.into() }
     }
 
     /// A file or a folder was not written.
-    pub(super) fn from_write_error(path: &Path, error: &std::io::Error) -> NotInstalled {
-        let fault = system::report_unwritten(path, "the installation", error);
-        NotInstalled::new_unavailable(fault.words, fault.fix)
+    pub(super) fn from_write_error(path: &Path, error: Error) -> InstallFault {
+        InstallFault::Unwritten { path: path.to_owned(), error }
     }
 }
 
-impl From<LockFault> for NotInstalled {
-    fn from(fault: LockFault) -> NotInstalled {
+impl From<LockFault> for InstallFault {
+    fn from(fault: LockFault) -> InstallFault {
         let words = format!("the packages cannot be used: {fault}");
-        NotInstalled::from_failure(words, "name another version, or another server")
+        InstallFault::new_unusable(words, "name another version, or another server")
     }
 }
 
@@ -116,13 +147,13 @@ const KNOWN: [KnownSign; 10] = [
 ];
 
 /// Why a package manager failed, from its last words.
-pub(super) fn explain_failure(package: &str, words: &str) -> NotInstalled {
+pub(super) fn explain_failure(package: &str, words: &str) -> InstallFault {
     let has = |known: &&KnownSign| known.signs.iter().any(|sign| words.contains(sign));
     match KNOWN.iter().find(has) {
         Some(KnownSign { means, fix, .. }) => {
-            NotInstalled::new_unavailable(format!("{package}: {means}{}", find_detail(words)), *fix)
+            InstallFault::new_unavailable(format!("{package}: {means}{}", find_detail(words)), *fix)
         }
-        None => NotInstalled::new_unavailable(
+        None => InstallFault::new_unavailable(
             format!("{package} was not installed: {words}"),
             "do what the last words ask for, or name another version",
         ),
@@ -167,8 +198,8 @@ mod tests {
             ("exited 3 after 1 s; no words on stderr", "x was not installed: exited 3"),
         ] {
             let fault = explain_failure("x", words);
-            assert!(fault.words.starts_with(wanted), "{}", fault.words);
-            assert_eq!(fault.exit, CommandExit::Unavailable);
+            assert!(fault.to_string().starts_with(wanted), "{fault}");
+            assert!(matches!(fault, InstallFault::Unavailable { .. }), "{fault:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The installation of a server that is a package: exactly what is pinned, or the newest that the file allows.
 //!
-//! It fills a new folder beside the old one, and leaves to its caller when that takes its place.
+//! In: what the file asks for, the pin, and what runs the programs of an installation. Out: the packages that are on this
+//! machine. It fills a new folder beside the old one, and leaves to its caller when that takes its place.
 
 mod fault;
 mod folder;
@@ -8,29 +9,27 @@ mod npm;
 mod python;
 mod step;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, PackageLock, compare_packages};
-use systole_mcp::schema::{PinFile, PinnedPackage};
+use crate::package::{
+    InstallRecord, InstallRequest, PackageKind, PackageLock, RECORD, compare_packages, install_folder,
+    lock_file, pin_file,
+};
+use crate::schema::{PinFile, PinnedPackage};
 
-use crate::cli::screen::Screen;
-use systole_carriers::InheritedVariables;
-use systole_config::{self as config, McpServer, RECORD, install_folder};
-use systole_core::types::composition::ListenerProgram;
-use systole_core::types::ids::Name;
-use systole_system::system::describe_error;
-
-pub(super) use fault::NotInstalled;
-use folder::NewFolder;
+pub use fault::InstallFault;
+pub use folder::NewFolder;
 use npm::NpmInstaller;
 use python::PipInstaller;
 use step::StepRunner;
-pub(super) use step::read_net_address;
+pub use step::{InstallRunner, InstallStep, read_net_address};
 
 /// Which packages are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PackageChoice {
+pub enum PackageChoice {
     /// Those of the pin, if there is one that fits.
     Pinned,
     /// The newest that the file allows.
@@ -39,21 +38,20 @@ pub(super) enum PackageChoice {
     Present,
 }
 
-/// A server whose packages are on this machine.
-pub(super) struct InstalledServer {
-    /// How it is asked for its tools.
-    pub(super) program: ListenerProgram,
-    /// Its packages.
-    pub(super) packages: Vec<PinnedPackage>,
+/// The packages of a server that are on this machine.
+pub struct InstalledPackages {
+    /// The packages.
+    pub packages: Vec<PinnedPackage>,
     /// How they differ from the pinned ones.
-    pub(super) changes: Vec<String>,
+    pub changes: Vec<String>,
     /// Packages with install scripts, which were not run.
-    pub(super) with_scripts: Vec<String>,
+    pub with_scripts: Vec<String>,
     /// What was installed, in a sentence. None if it was there.
-    pub(super) installed: Option<String>,
-    /// The folder that has to take its place, and the lock that has to be written.
-    pub(super) new: Option<NewFolder>,
-    pub(super) lock: String,
+    pub installed: Option<String>,
+    /// The folder that has to take its place.
+    pub new: Option<NewFolder>,
+    /// The lock that has to be written.
+    pub lock: String,
 }
 
 /// What installs a kind of package.
@@ -67,14 +65,14 @@ impl<'r> PackageInstaller<'r> {
         kind: PackageKind,
         runner: &'r StepRunner<'r>,
         new: &NewFolder,
-    ) -> Result<PackageInstaller<'r>, NotInstalled> {
+    ) -> Result<PackageInstaller<'r>, InstallFault> {
         match kind {
             PackageKind::Npm => NpmInstaller::find(runner, new).map(PackageInstaller::Npm),
             PackageKind::Python => PipInstaller::find(runner).map(PackageInstaller::Pip),
         }
     }
 
-    fn resolve(&self, request: &InstallRequest, new: &NewFolder) -> Result<PackageLock, NotInstalled> {
+    fn resolve(&self, request: &InstallRequest, new: &NewFolder) -> Result<PackageLock, InstallFault> {
         match self {
             PackageInstaller::Npm(npm) => npm.resolve(request, new),
             PackageInstaller::Pip(pip) => pip.resolve(request),
@@ -86,7 +84,7 @@ impl<'r> PackageInstaller<'r> {
         request: &InstallRequest,
         lock: &PackageLock,
         new: &NewFolder,
-    ) -> Result<(), NotInstalled> {
+    ) -> Result<(), InstallFault> {
         match self {
             PackageInstaller::Npm(npm) => npm.install(request, lock, new),
             PackageInstaller::Pip(pip) => pip.install(request, lock, new),
@@ -95,22 +93,29 @@ impl<'r> PackageInstaller<'r> {
 }
 
 /// What an installation goes by.
-pub(super) struct ServerToInstall<'s> {
-    pub(super) organism: &'s Name,
-    pub(super) server: &'s McpServer,
-    pub(super) request: &'s InstallRequest,
-    pub(super) directory: &'s Path,
+pub struct ServerToInstall<'s> {
+    /// The listener of the server.
+    pub name: &'s str,
+    /// The package that the file asks for.
+    pub request: &'s InstallRequest,
+    /// The organism's folder.
+    pub directory: &'s Path,
     /// The pin, if there is one.
-    pub(super) pin: Option<&'s PinFile>,
+    pub pin: Option<&'s PinFile>,
+    /// The variables of this process.
+    pub around: &'s BTreeMap<OsString, OsString>,
+    /// What runs the programs of the installation.
+    pub runner: &'s dyn InstallRunner,
+    /// Takes what the installation does next, in words for a person.
+    pub report: &'s dyn Fn(String),
 }
 
 impl ServerToInstall<'_> {
     /// Sees to it that the wanted packages are on this machine.
-    pub(super) fn prepare(
-        &self,
-        choice: PackageChoice,
-        screen: Screen,
-    ) -> Result<InstalledServer, NotInstalled> {
+    ///
+    /// # Errors
+    /// If they are not, and cannot be installed.
+    pub fn prepare(&self, choice: PackageChoice) -> Result<InstalledPackages, InstallFault> {
         // A lock that was damaged is replaced by an upgrade.
         let known = if choice == PackageChoice::Newest { None } else { self.read_lock()? };
         let here = self.read_record();
@@ -123,67 +128,62 @@ impl ServerToInstall<'_> {
         if let Some(lock) = known.as_ref().filter(|lock| is_here(lock)) {
             return Ok(self.use_installed(lock, None));
         }
-        let path = self.directory.join(".");
-        let around: InheritedVariables = std::env::vars_os().collect();
-        let mut runner = StepRunner { organism: self.organism, server: self.server, folder: &path, around };
-        runner.check_sandbox()?;
-        let new = NewFolder::make(self.directory, self.name())?;
-        runner.folder = &new.path;
+        self.runner.check_sandbox()?;
+        let new = NewFolder::make(self.directory, self.name)?;
+        let runner = StepRunner { runner: self.runner, folder: &new.path, around: self.around };
         let installer = PackageInstaller::find(self.request.kind, &runner, &new)?;
         let lock = match known {
             Some(lock) => lock,
             None => {
-                screen.say(format!("asking the registry for {}", self.request.name));
+                (self.report)(format!("asking the registry for {}", self.request.name));
                 installer.resolve(self.request, &new)?
             }
         };
         if is_here(&lock) {
             return Ok(self.use_installed(&lock, None));
         }
-        screen.say(format!("installing {} {}", self.request.name, lock.version));
+        (self.report)(format!("installing {} {}", self.request.name, lock.version));
         installer.install(self.request, &lock, &new)?;
         new.finish_record(&InstallRecord::from_request(self.request, &lock.packages).to_text())?;
         Ok(self.use_installed(&lock, Some(new)))
     }
 
-    fn name(&self) -> &str {
-        self.server.name.as_str()
-    }
-
     /// The lock, if the pin is one of the same package. A pin without packages and a lock that does not belong to its
     /// pin are refused.
-    fn read_lock(&self) -> Result<Option<PackageLock>, NotInstalled> {
+    fn read_lock(&self) -> Result<Option<PackageLock>, InstallFault> {
         let Some(pin) = self.pin else { return Ok(None) };
         let before = InstallRequest::from_command(&pin.command).and_then(Result::ok);
         if !before.is_some_and(|before| before.has_package_of(self.request)) {
             return Ok(None);
         }
-        let file = config::lock_file(self.name(), self.request.kind);
+        let file = lock_file(self.name, self.request.kind);
         let fix = format!(
             "take the pin and its lock from version control; or run systole mcp pin {} --upgrade, which writes new ones",
-            self.name()
+            self.name
         );
         if pin.packages.is_empty() {
-            let words = format!("{} names no packages", config::pin_file(self.name()));
-            return Err(NotInstalled::from_failure(words, fix));
+            let words = format!("{} names no packages", pin_file(self.name));
+            return Err(InstallFault::new_unusable(words, fix));
         }
-        let text = fs::read_to_string(self.directory.join(&file)).map_err(|error| {
-            NotInstalled::from_failure(format!("{file}: {}", describe_error(&error)), &fix)
+        let text = fs::read_to_string(self.directory.join(&file)).map_err(|error| InstallFault::Unread {
+            path: PathBuf::from(&file),
+            error,
+            fix: fix.clone(),
         })?;
         let lock = PackageLock::from_stored(self.request, &text)
-            .map_err(|fault| NotInstalled::from_failure(format!("{file}: {fault}"), &fix))?;
+            .map_err(|fault| InstallFault::new_unusable(format!("{file}: {fault}"), &fix))?;
         match compare_packages(&pin.packages, &lock.packages).first() {
             None => Ok(Some(lock)),
             Some(line) => {
                 let words = format!("{file} does not agree with the pin, which has other packages: {line}");
-                Err(NotInstalled::from_failure(words, fix))
+                Err(InstallFault::new_unusable(words, fix))
             }
         }
     }
 
     /// What is installed here.
     fn read_record(&self) -> Option<InstallRecord> {
-        let folder = self.directory.join(install_folder(self.name()));
+        let folder = self.directory.join(install_folder(self.name));
         let run = self.request.build_command(&folder.display().to_string());
         let mut files = run.iter().take(2).filter(|word| word.contains('/'));
         let is_whole = files.all(|file| Path::new(file).is_file());
@@ -196,11 +196,11 @@ impl ServerToInstall<'_> {
         &self,
         pinned: Option<PackageLock>,
         here: Option<InstallRecord>,
-    ) -> Result<InstalledServer, NotInstalled> {
-        let fix = format!("systole mcp pin {}", self.name());
-        let failed = |words: &str| NotInstalled::from_failure(words, &fix);
+    ) -> Result<InstalledPackages, InstallFault> {
+        let fix = format!("systole mcp pin {}", self.name);
+        let failed = |words: &str| InstallFault::new_unusable(words, &fix);
         let lock = pinned.ok_or_else(|| failed("no packages are pinned for this command"))?;
-        let folder = install_folder(self.name());
+        let folder = install_folder(self.name);
         let here = here.ok_or_else(|| failed(&format!("the server is not installed in {folder}")))?;
         match here.find_difference(self.request, &lock.packages) {
             None => Ok(self.use_installed(&lock, None)),
@@ -211,18 +211,8 @@ impl ServerToInstall<'_> {
         }
     }
 
-    fn use_installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledServer {
-        let mut program = self.server.program.clone();
-        let final_folder = install_folder(self.name());
-        if let Some(new) = &new {
-            program.run = self.request.build_command(&new.name);
-            let place = self.directory.join(&final_folder);
-            for read in program.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.read) {
-                if *read == place {
-                    *read = self.directory.join(&new.name);
-                }
-            }
-        }
+    fn use_installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledPackages {
+        let final_folder = install_folder(self.name);
         let before = self.pin.map_or(&[][..], |pin| &pin.packages);
         let changes = if before.is_empty() { Vec::new() } else { compare_packages(before, &lock.packages) };
         let sentence = || {
@@ -238,8 +228,7 @@ impl ServerToInstall<'_> {
             [] => String::new(),
             some => format!("\n  note: not run: the install scripts of {}", some.join(", ")),
         };
-        InstalledServer {
-            program,
+        InstalledPackages {
             packages: lock.packages.clone(),
             changes,
             with_scripts: lock.with_scripts.clone(),
