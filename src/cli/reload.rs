@@ -1,7 +1,6 @@
 //! `systole reload`: the running organism goes on with another configuration. It shows first what would change, and asks.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
 
@@ -121,8 +120,9 @@ impl ReloadCommand {
         before: &RunBeginning,
     ) -> Result<RunBeginning, CommandExit> {
         let drain = read_drain(self.drain.as_deref()).unwrap_or_default();
-        let until = Instant::now() + drain + limits::RELOAD_PATIENCE;
-        loop {
+        let looks = (drain + limits::RELOAD_PATIENCE).as_millis() / limits::DOOR_LOOK.as_millis();
+        let mut silence = DoorClientFault::TooLate;
+        for _ in 0..looks {
             std::thread::sleep(limits::DOOR_LOOK);
             match client.read_beginning() {
                 Ok(Ok(now)) if now.began != before.began => return Ok(now),
@@ -130,14 +130,13 @@ impl ReloadCommand {
                     refusal_text::say(screen, &refusal);
                     return Err(CommandExit::Payload);
                 }
-                Err(fault) if Instant::now() >= until => return Err(report_silence(screen, &fault)),
-                Ok(Ok(_)) if Instant::now() >= until => {
-                    return Err(report_silence(screen, &DoorClientFault::TooLate));
-                }
-                // It waits for what is out, or is between its end and its start.
-                Ok(Ok(_)) | Err(_) => {}
+                // It waits for what is out.
+                Ok(Ok(_)) => {}
+                // It is between its end and its start.
+                Err(fault) => silence = fault,
             }
         }
+        Err(report_silence(screen, &silence))
     }
 }
 

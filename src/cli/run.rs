@@ -210,7 +210,7 @@ impl RunCommand {
         let start = OpenedStart { organism, socket, keys, file, news: reload.news };
         let running = self.open_doors(screen, start, posted).await?;
         let places = ReloadPlaces { screen, place: &self.place, part: &self.part };
-        Ok(watch_log(places, running, signals, self.show).await)
+        Ok(Box::pin(watch_log(places, running, signals, self.show)).await)
     }
 
     /// Starts the organism. A command may use the log for a moment while the organism is reloaded.
@@ -546,6 +546,17 @@ async fn watch_log(
             ordered = HeldReload::wait_for(&mut held) => break WatchEnd::Reload(ordered),
         }
     };
+    end_watch(screen, running, end, (follower, live), signals).await
+}
+
+/// Stops the organism, and shows its last records.
+async fn end_watch(
+    screen: Screen,
+    running: RunningOrganism,
+    end: WatchEnd,
+    (mut follower, mut live): (RecordFollower, LogWatcher),
+    signals: &mut Signals,
+) -> RunEnd {
     let by = running.organism.ownership().and_then(|lead| lead.find_loss());
     let wait = match &end {
         WatchEnd::Reload(_) => StopWait::Here(Duration::ZERO),

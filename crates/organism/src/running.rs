@@ -40,12 +40,15 @@ use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake::{self, RecoveredLog};
 use systole_core::rules::admit;
+use systole_core::rules::reload_payload::ReloadNews;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
+use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, LostRange, NoObserver, Position,
     StepObserver,
 };
+use systole_core::types::schedule::Schedule;
 use systole_follow::{CursorPlace, FollowedLog, FollowerPlan, SourceReader};
 use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
@@ -176,10 +179,16 @@ fn build_carriers(
 /// its workers may be about to answer an earlier life of the pump.
 fn take_up(
     engine: Engine,
-    (is_still, given_up): (bool, Option<LostRange>),
-    orphans: &[Orphan],
-    carriers: &Carriers,
+    is_still: bool,
+    (program, given_up, news, schedules): (
+        Option<Digest>,
+        Option<LostRange>,
+        Option<ReloadNews>,
+        Vec<Schedule>,
+    ),
+    (orphans, carriers): (&[Orphan], &Carriers),
 ) -> Engine {
+    let engine = engine.of_organism(program).with_schedules(schedules).beginning_with(news);
     let engine = engine.hold_deliveries(is_still).with_loss(given_up);
     let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
     engine.adopt_listeners();
@@ -268,9 +277,8 @@ impl Organism {
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let engine = Engine::new(state, ports, last).of_organism(program.await.unwrap_or_default());
-        let engine = engine.with_schedules(schedules).beginning_with(plan.reload.news);
-        let engine = take_up(engine, (is_still, plan.given_up), &orphans, &carriers);
+        let begins = (program.await.unwrap_or_default(), plan.given_up, plan.reload.news, schedules);
+        let engine = take_up(Engine::new(state, ports, last), is_still, begins, (&orphans, &carriers));
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
