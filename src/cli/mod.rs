@@ -63,6 +63,7 @@ mod replay;
 mod retry;
 mod run;
 mod run_difference;
+mod running;
 mod schedules;
 mod schema;
 mod screen;

@@ -15,7 +15,7 @@ use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
 use systole_doors::reloading::{FailedReloadShown, ReloadFields, RunBeginning, read_drain};
-use systole_organism::reloading::ReloadPreview;
+use systole_organism::reloading::orders::ReloadPreview;
 use systole_organism::runfile::RunFile;
 
 /// Lets the running organism go on with its file as it is now.

@@ -20,7 +20,7 @@ use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
 use systole_core::types::subject::Subject;
-use systole_organism::reloading::ReloadPreview;
+use systole_organism::reloading::orders::ReloadPreview;
 use systole_organism::runfile::{Credential, RunFile};
 
 /// Why there is no answer.

@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
 use super::compression;
+use super::door_reloads::DoorReloads;
 use super::door_row::DoorVisit;
 use super::doorway::Doorway;
 use super::entrance::DoorAddresses;
@@ -28,7 +29,6 @@ use super::http_state::{BodySeats, HttpState};
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
-use super::reloading::DoorReloads;
 use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::shared_places::{ClientPlaces, SharedPlaces};

@@ -9,12 +9,12 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::door_reloads::DoorReloads;
 use super::entrance::DoorAddresses;
 use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
-use super::reloading::DoorReloads;
 use super::shared_places::{ClientPlaces, SharedPlaces};
 use super::sign_in_guesses::SignInGuesses;
 use systole_core::types::ids::Name;

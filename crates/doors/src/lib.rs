@@ -9,6 +9,7 @@ mod alarm_types;
 pub mod api_types;
 pub mod client;
 mod compression;
+pub mod door_reloads;
 mod door_row;
 mod doorway;
 pub mod ending;

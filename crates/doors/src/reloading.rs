@@ -22,16 +22,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::stretch_ms;
-use systole_organism::reloading::{ReloadDesk, ReloadPreview, ReloadRequest, ReloadSource};
-
-/// What the door knows of reloads.
-#[derive(Clone, Debug)]
-pub struct DoorReloads {
-    /// Where it leaves orders.
-    pub desk: ReloadDesk,
-    /// How the reload went that the organism's start belongs to.
-    pub news: Option<ReloadNews>,
-}
+use systole_organism::reloading::orders::{ReloadPreview, ReloadRequest, ReloadSource};
 
 /// How an organism began.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

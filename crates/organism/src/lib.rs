@@ -20,6 +20,7 @@ pub mod keyring;
 mod limits;
 pub mod live_messages;
 pub mod live_words;
+pub mod missing_part;
 pub mod order;
 pub mod permissions;
 pub mod plan;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::planning::MissingPart;
+use super::missing_part::MissingPart;
 use super::proving::{ProofPlan, SigningFault};
-use super::reloading::in_force::ConfigInForce;
 use systole_bus::managed::BrokerStartFault;
 use systole_bus::{BrokerCredentials, BrokerFault};
 use systole_carriers::{InheritedVariables, InlineListener};
 use systole_config::{LogKept, ScheduleSettings};
-use systole_core::rules::reload_payload::ReloadNews;
+use systole_core::rules::reload_payload::{Reload, ReloadNews};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
@@ -61,6 +60,17 @@ pub struct ReloadAtStart {
     pub takes_file: bool,
     /// How the reload went that the start belongs to.
     pub news: Option<ReloadNews>,
+}
+
+/// A configuration that counts more than the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigInForce {
+    /// The reload that says so.
+    pub reload: Reload,
+    /// Whether the organism was stopped in order since then.
+    pub is_stopped: bool,
+    /// Its stored source.
+    pub source: Vec<u8>,
 }
 
 /// Called with the sign of the pump that writes the log.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use systole_proof::policy::TrustPolicy;
 
 use super::inline_listeners::{self, ListenerScope};
+use super::missing_part::MissingPart;
 use super::plan::{BusAccess, LogPlace, ReloadAtStart, RunPlan};
 use super::proving::ProofPlan;
 use systole_carriers::InlineListener;
@@ -19,16 +20,6 @@ use systole_follow::{FollowerFault, FollowerPlan, FollowerSettings};
 use systole_http::ProxySettings;
 use systole_system::failpoint;
 use systole_witness::WitnessClient;
-
-/// Something that a file names is missing on this machine or in the environment of this process.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{words}")]
-pub struct MissingPart {
-    /// What, in words.
-    pub words: String,
-    /// How to fix it, unless the words say it.
-    pub fix: Option<String>,
-}
 
 /// What a plan needs beside the file.
 #[derive(Clone)]

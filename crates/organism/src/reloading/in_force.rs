@@ -1,22 +1,10 @@
 //! Which configuration counts when an organism starts: that of its file, or that of a reload that the log has.
 
-use crate::plan::{ReloadAtStart, StartFault};
-use crate::planning::MissingPart;
+use crate::missing_part::MissingPart;
+use crate::plan::{ConfigInForce, ReloadAtStart, StartFault};
 use systole_core::pump::state::PumpState;
-use systole_core::rules::reload_payload::Reload;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::LogReader;
-
-/// A configuration that counts more than the file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConfigInForce {
-    /// The reload that says so.
-    pub reload: Reload,
-    /// Whether the organism was stopped in order since then.
-    pub is_stopped: bool,
-    /// Its stored source.
-    pub source: Vec<u8>,
-}
 
 /// Refuses to start with the configuration of the file if that of a reload is in force.
 pub(crate) fn check(

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use super::{ReloadPreview, ReloadRequest};
+use super::orders::{ReloadPreview, ReloadRequest};
 use crate::keyring::Keyring;
-use crate::planning::{self, MissingPart, RunSurroundings};
+use crate::missing_part::MissingPart;
+use crate::planning::{self, RunSurroundings};
 use crate::runfile::Credential;
 use systole_config::{self as config, FileMistakes, OrganismFile};
 use systole_core::types::codes::Code;
