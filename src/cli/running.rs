@@ -120,7 +120,7 @@ async fn end_watch(
 ) -> RunEnd {
     let by = running.organism.ownership().and_then(|lead| lead.find_loss());
     let wait = match &end {
-        WatchEnd::Reload(_) => StopWait::Here(Duration::ZERO),
+        WatchEnd::Reload(_) => StopWait::ForReload,
         WatchEnd::Stop(_) => {
             let wait = local_organism::stop_wait(&running.kept.posted);
             say_stopping(screen, by.as_deref(), wait);
@@ -193,7 +193,7 @@ impl HeldReload {
 fn say_stopping(screen: Screen, by: Option<&str>, wait: StopWait) {
     match (by, wait) {
         (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
-        (None, StopWait::Here(_)) => {
+        (None, StopWait::Here(_) | StopWait::ForReload) => {
             screen.say("stopping: waits 5 s for replies; a second signal stops at once");
         }
         (None, StopWait::Everywhere(time)) => {

@@ -250,6 +250,30 @@ fn d9_what_cannot_be_reloaded_is_refused_and_nothing_changes() {
     assert_eq!(alone.code, Some(5), "{alone:?}");
 }
 
+#[test]
+fn d9_a_stop_while_a_reload_waits_is_a_stop_and_the_file_counts_afterwards() {
+    let (folder, mut organism) = held();
+    let at = folder.path();
+    let file = std::fs::read_to_string(at.join("organism.yaml")).unwrap();
+    answer_late(at);
+    organism.shows("echo -> operator <said>");
+    std::fs::write(at.join("other.yaml"), file.replace("name: hello", "name: hello, description: Other"))
+        .unwrap();
+    assert_eq!(reload(at, &["-f", "other.yaml"]).code, Some(0));
+    ask(&run_file(at), "POST", "/v1/messages", &[("Idempotency-Key", "k2")], &say("more"));
+    drop(std::fs::File::open(at.join("asked")).unwrap());
+    organism.signal(Signal::HUP);
+    organism.says("reloads configuration");
+    organism.signal(Signal::TERM);
+    organism.says("stopping");
+    answer_late(at);
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let again = Running::organism(at);
+    let ran = again.interrupt();
+    assert!(!ran.stderr.contains("which operator reloaded"), "the file counts: {ran:?}");
+}
+
 /// Ctrl-C, a terminal that closes and the file's own signal stay apart: see `cli_run`.
 #[test]
 fn d9_a_hangup_without_a_terminal_reloads_the_file() {

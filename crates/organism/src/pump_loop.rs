@@ -61,6 +61,8 @@ pub enum StopWait {
     Here(Duration),
     /// Also workers on other machines.
     Everywhere(Duration),
+    /// Nothing: another pump begins at once, with another configuration.
+    ForReload,
 }
 
 impl From<Duration> for StopWait {
@@ -245,7 +247,11 @@ async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopW
     let (grace, last_write, is_everywhere) = match wait {
         StopWait::Here(grace) => (grace, grace.max(limits::LAST_WRITE), false),
         StopWait::Everywhere(grace) => (grace, limits::LAST_WRITE, true),
+        StopWait::ForReload => (Duration::ZERO, limits::LAST_WRITE, false),
     };
+    if wait == StopWait::ForReload {
+        engine.end_for_reload();
+    }
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };

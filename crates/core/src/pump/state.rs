@@ -3,14 +3,13 @@
 //! calls, not on its length.
 
 mod budget_use;
-mod failed_call;
 mod journal;
 mod person;
 pub(super) mod reload;
 mod schedule;
+mod thread_state;
 mod timer;
 
-pub use failed_call::FailedCall;
 pub use journal::{AttemptEntry, EntryKind, Journal};
 pub use person::{Approval, PersonRequest, Question};
 
@@ -22,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
 pub use self::reload::LastReload;
 pub use self::schedule::ScheduleState;
+pub use self::thread_state::ThreadState;
 pub use self::timer::{FiringTarget, Timer, TimerFiring};
 use super::buckets::ReportBuckets;
 use super::replies::RecentReplies;
@@ -485,28 +485,6 @@ impl Call {
     }
 }
 
-/// Whether a thread is at work, rests, or has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ThreadState {
-    /// A call is open.
-    Working,
-    /// No call is open; the next message continues it.
-    Resting,
-    /// Nothing is ever appended again.
-    Ended,
-}
-
-impl ThreadState {
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ThreadState::Working => "working",
-            ThreadState::Resting => "resting",
-            ThreadState::Ended => "ended",
-        }
-    }
-}
-
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
 const ROW_VERSION: u8 = 23;
@@ -585,4 +563,22 @@ impl PumpState {
         let call = self.find_thread(&id.thread)?.calls.get(&id.call)?;
         call.is_due(id.turn, id.attempt).then_some(&**call)
     }
+}
+
+/// The last top call of a root, if it failed, as its closing left it. One is kept at most, and only until the next top
+/// call opens.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FailedCall {
+    /// Its path.
+    pub path: CallPath,
+    /// The call. `None` if a later top call has opened, so that it cannot be reopened.
+    pub call: Option<Box<Call>>,
+    /// The code of its outcome.
+    pub code: String,
+    /// The code of what failed first. A call passes on the failure of a call below it in the words of its own.
+    pub first_code: String,
+    /// Whether its own listener said that it failed, in a final. Then no turn is due.
+    pub is_final: bool,
+    /// The record that is its outcome.
+    pub outcome: MessageId,
 }

@@ -13,16 +13,21 @@ impl Engine {
 
     /// Sends nothing from now on, and takes messages as before. The asker hears when nothing is out on this machine.
     pub(super) fn hold_for_reload(&mut self, ticket: Ticket) {
-        (self.still, self.is_for_reload) = (true, true);
+        self.still = true;
         if let Some(earlier) = self.holder.replace(ticket) {
             self.turn_away(earlier);
         }
         self.tell_holder();
     }
 
+    /// Its end is not that of the organism: another pump begins at once.
+    pub fn end_for_reload(&mut self) {
+        self.is_for_reload = true;
+    }
+
     /// Tells the one who waits, once nothing is out on this machine.
     pub(super) fn tell_holder(&mut self) {
-        if self.is_for_reload && self.out_here() == 0 && self.reserved.is_empty() {
+        if self.holder.is_some() && self.out_here() == 0 && self.reserved.is_empty() {
             self.holder.take().into_iter().for_each(|ticket| self.ports.askers.finish_sender(ticket));
         }
     }
