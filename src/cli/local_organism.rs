@@ -14,6 +14,7 @@ use crate::limits;
 use systole_carriers::NoCarrier;
 use systole_config::OrganismFile;
 use systole_core::rules::reload_payload::Reload;
+use systole_core::rules::shutdown_payload::RunEnding;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
 use systole_organism::missing_part::MissingPart;
@@ -50,18 +51,28 @@ pub(super) struct StartWish {
     pub(super) reload: ReloadAtStart,
 }
 
+impl StartWish {
+    /// A start for one command, whose end is no stop of the organism.
+    fn for_command(takes_file: bool) -> StartWish {
+        let reload = ReloadAtStart { takes_file, news: None, ending: RunEnding::Command };
+        StartWish { reload, ..StartWish::default() }
+    }
+}
+
 /// Starts the organism. If a reload is in force, it starts with that configuration.
 pub(super) async fn start_organism(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    let mut wish = StartWish::default();
+    let mut wish = StartWish::for_command(false);
     let mut file = file;
     loop {
         match start_with(screen, place, file, wish).await? {
             Ok(organism) => return Ok(organism),
-            Err(StartFault::InForce(config)) => (file, wish) = take_in_force(screen, place, &config)?,
+            Err(StartFault::InForce(config)) => {
+                (file, wish) = (take_in_force(screen, place, &config)?, StartWish::for_command(true));
+            }
             Err(fault) => return Err(start_fault(screen, &fault)),
         }
     }
@@ -75,8 +86,11 @@ pub(super) async fn start_with(
     wish: StartWish,
 ) -> Result<Result<Organism, StartFault>, CommandExit> {
     let StartWish { given_up, stands_by, reload } = wish;
-    let plan = build_plan(screen, place, file, false)?;
-    let plan = RunPlan { given_up, stands_by, reload, ..plan };
+    let around = find_surroundings(screen, place, false)?;
+    let plan = match planning::build_plan(file, around) {
+        Ok(plan) => RunPlan { given_up, stands_by, reload, ..plan },
+        Err(missing) => return Ok(Err(StartFault::Missing(missing))),
+    };
     Ok(Organism::start(plan).await.map(|it| print_notes(screen, it)))
 }
 
@@ -94,13 +108,18 @@ pub(super) async fn start_without_deliveries(
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
-    let mut wish = StartWish::default();
+    let mut wish = StartWish::for_command(false);
     let mut file = file;
     loop {
-        let plan = RunPlan { reload: wish.reload, ..build_plan(screen, place, file, true)? };
+        let around = find_surroundings(screen, place, true)?;
+        let plan = planning::build_plan(file, around);
+        let plan = plan.map_err(|missing| report_missing_part(screen, &missing))?;
+        let plan = RunPlan { reload: wish.reload, ..plan };
         match Organism::start_without_deliveries(plan).await {
             Ok(organism) => return Ok(print_notes(screen, organism)),
-            Err(StartFault::InForce(config)) => (file, wish) = take_in_force(screen, place, &config)?,
+            Err(StartFault::InForce(config)) => {
+                (file, wish) = (take_in_force(screen, place, &config)?, StartWish::for_command(true));
+            }
             Err(fault) => return Err(start_fault(screen, &fault)),
         }
     }
@@ -111,24 +130,12 @@ pub(super) fn take_in_force(
     screen: Screen,
     place: &Place,
     config: &ConfigInForce,
-) -> Result<(OrganismFile, StartWish), CommandExit> {
+) -> Result<OrganismFile, CommandExit> {
     let ConfigInForce { reload: Reload { config, by, .. }, is_stopped, source } = config;
     let why = if *is_stopped { "turned away from this file" } else { "was not stopped since then" };
     screen.say(format!("note: it goes on with configuration {config}, which {by} reloaded: it {why}"));
     screen.say(format!("  try: {} --take-file, which takes the file", place.run_command()));
-    let file = place.load_stored(source).map_err(|refused| place::refuse(screen, &refused))?;
-    let reload = ReloadAtStart { takes_file: true, news: None };
-    Ok((file, StartWish { reload, ..StartWish::default() }))
-}
-
-fn build_plan(
-    screen: Screen,
-    place: &Place,
-    file: OrganismFile,
-    is_still: bool,
-) -> Result<RunPlan, CommandExit> {
-    let around = find_surroundings(screen, place, is_still)?;
-    planning::build_plan(file, around).map_err(|missing| report_missing_part(screen, &missing))
+    place.load_stored(source).map_err(|refused| place::refuse(screen, &refused))
 }
 
 /// What a plan needs beside the file.

@@ -15,7 +15,6 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_duration;
 use systole_doors::reloading::RELOAD_DRAIN;
-use systole_organism::keyring::Keyring;
 use systole_organism::plan::ReloadAtStart;
 use systole_organism::reloading::orders::{ReloadOrder, ReloadPreview, ReloadRequest, ReloadSource};
 use systole_organism::reloading::preview::{find_before, is_beside, preview_reload, refuse_mistakes};
@@ -32,6 +31,8 @@ pub(super) struct NextRun {
     pub(super) kept: Option<KeptDoor>,
     /// The configuration that goes on if this one does not start, and the client that ordered this one.
     pub(super) fallback: Option<Box<(OrganismFile, Name)>>,
+    /// Whether its new programs were tried.
+    pub(super) is_tried: bool,
 }
 
 /// What stays over a reload.
@@ -44,8 +45,8 @@ pub(super) struct KeptDoor {
 
 impl NextRun {
     pub(super) fn from_file(file: OrganismFile, takes_file: bool) -> NextRun {
-        let reload = ReloadAtStart { takes_file, news: None };
-        NextRun { file, reload, kept: None, fallback: None }
+        let reload = ReloadAtStart { takes_file, ..ReloadAtStart::default() };
+        NextRun { file, reload, kept: None, fallback: None, is_tried: false }
     }
 
     /// The run after an order that was answered.
@@ -59,8 +60,8 @@ impl NextRun {
         };
         let news = Some(ReloadNews::Done(reload));
         let fallback = Some(Box::new((before, request.by)));
-        let reload = ReloadAtStart { takes_file: false, news };
-        NextRun { file, reload, kept: Some(kept), fallback }
+        let reload = ReloadAtStart { news, ..ReloadAtStart::default() };
+        NextRun { file, reload, kept: Some(kept), fallback, is_tried: false }
     }
 
     /// The configuration before, because this one did not start.
@@ -73,18 +74,19 @@ impl NextRun {
         let config = failed.composition.hash;
         screen.say(format!("the reload failed, and the configuration before goes on: {words}"));
         let news = Some(ReloadNews::Failed(FailedReload { config, by, words }));
-        let reload = ReloadAtStart { takes_file: false, news };
-        NextRun { file: before, reload, kept: None, fallback: None }
+        let reload = ReloadAtStart { news, ..ReloadAtStart::default() };
+        NextRun { file: before, reload, kept: None, fallback: None, is_tried: false }
     }
 
     /// Tries the programs that are new. One that does not start brings the configuration before back.
     pub(super) async fn try_new_programs(self, screen: Screen) -> NextRun {
-        let NextRun { file, reload, kept, fallback } = self;
-        let Some(fallback) = fallback else { return NextRun { file, reload, kept, fallback } };
+        let Some(before) = self.fallback.as_deref().filter(|_| !self.is_tried) else { return self };
         let around = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
-        match try_programs(&file.composition, &fallback.0.composition, &around).await {
-            Ok(()) => NextRun { file, reload, kept, fallback: Some(fallback) },
-            Err(words) => NextRun { kept, ..NextRun::fall_back(screen, &file, *fallback, words) },
+        match (try_programs(&self.file.composition, &before.0.composition, &around).await, self) {
+            (Err(words), NextRun { file, kept, fallback: Some(before), .. }) => {
+                NextRun { kept, ..NextRun::fall_back(screen, &file, *before, words) }
+            }
+            (_, next) => NextRun { is_tried: true, ..next },
         }
     }
 }
@@ -100,7 +102,7 @@ impl KeptDoor {
     pub(super) fn keep(
         socket: Option<TcpListener>,
         posted: Option<PostedRunFile>,
-        (_, operator, guest): (Keyring, Credential, Option<Credential>),
+        (operator, guest): (Credential, Option<Credential>),
     ) -> Option<KeptDoor> {
         Some(KeptDoor { socket: socket?, operator, guest, posted: posted? })
     }
@@ -130,12 +132,6 @@ impl ReloadPlaces<'_> {
         };
         order.answer_with(answer);
         file.map(|file| self.begin_reload(request, file))
-    }
-
-    /// Refuses an order while another one is carried out.
-    pub(super) fn refuse_second(&self, order: ReloadOrder) {
-        let refusal = Refusal::new(Code::UnfitReload, "another reload waits for what is out");
-        order.answer_with(Err(Box::new(refusal.fixed_by("the same again when it is over"))));
     }
 
     /// Takes the hangup of a process without a terminal as an order, since only its user may signal it.
@@ -188,6 +184,12 @@ impl ReloadPlaces<'_> {
         let next = next.map_err(|_| unfit("the pump of this process cannot run it".to_owned()))?;
         let around = local_organism::find_surroundings(self.screen, self.place, false);
         let around = around.map_err(|_| unfit(format!("{} is not readable", failpoint::VARIABLE)))?;
+        let alarms = organism.handle().alarms();
+        if let Some(alarm) = alarms.iter().find(|alarm| alarm.until.is_none() && !request.is_shown) {
+            // The end of the run could not be written.
+            let refusal = Refusal::new(Code::UnfitReload, alarm.words.clone()).fixed_by(alarm.fix);
+            return Err(Box::new(refusal));
+        }
         Ok((preview_reload(request, current, &next, around)?, next))
     }
 

@@ -110,7 +110,8 @@ impl RunCommand {
                     // Everything from before is gone, as after a restart.
                     RunEnd::Ousted => (was_here, told) = (true, None),
                     RunEnd::Again(next) => again = Some(next),
-                    RunEnd::Cut(words) => {
+                    RunEnd::Cut(words, next) => {
+                        again = next;
                         if told.is_none_or(|told| told.elapsed() >= limits::BROKER_WORDS) {
                             screen.say(format!("waits for its broker: {words}"));
                             told = Some(Instant::now());
@@ -150,7 +151,11 @@ impl RunCommand {
         signals: &mut Signals,
         (next, was_here): (NextRun, bool),
     ) -> Result<RunEnd, CommandExit> {
-        let NextRun { file, reload, kept, fallback } = next.try_new_programs(screen).await;
+        let NextRun { file, reload, kept, fallback, .. } = tokio::select! {
+            next = next.try_new_programs(screen) => next,
+            exit = signals.next() => return Ok(RunEnd::Over(exit)),
+        };
+        let guest = kept.as_ref().and_then(|kept| kept.guest.clone());
         let keys = open_keyring(screen, &file, kept.as_ref())?;
         let (socket, posted) = match kept {
             Some(kept) => (Some(kept.socket), Some(kept.posted)),
@@ -166,18 +171,23 @@ impl RunCommand {
         let organism = match (started, fallback) {
             (Ok(organism), _) => organism,
             (Err(StartFault::InForce(config)), _) => {
-                let (file, wish) = local_organism::take_in_force(screen, &self.place, &config)?;
+                let file = local_organism::take_in_force(screen, &self.place, &config)?;
                 let file = self.part.adapt_file(screen, file)?;
-                let next = NextRun { reload: wish.reload, ..NextRun::from_file(file, true) };
-                return Ok(RunEnd::Again(Box::new(next)));
+                return Ok(RunEnd::Again(Box::new(NextRun::from_file(file, true))));
             }
             (Err(fault @ StartFault::Led { .. }), _) if posted.is_some() => {
                 screen.say(format!("not reloaded, and it stands by: {fault}"));
                 return Ok(RunEnd::Ousted);
             }
+            // Those who wait at the door wait for the broker too.
+            (Err(StartFault::Broker(unusable)), fallback) if posted.is_some() && unusable.may_pass() => {
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guest));
+                let next = NextRun { file, reload, kept, fallback, is_tried: true };
+                return Ok(RunEnd::Cut(unusable.to_string(), Some(Box::new(next))));
+            }
             (Err(fault), Some(before)) => {
                 let back = NextRun::fall_back(screen, &file, *before, fault.to_string());
-                let kept = KeptDoor::keep(socket, posted, keys);
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guest));
                 return Ok(RunEnd::Again(Box::new(NextRun { kept, ..back })));
             }
             (Err(fault), None) => return report_start_fault(screen, &fault, was_here),
@@ -297,7 +307,7 @@ struct OpenedStart {
 fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Result<RunEnd, CommandExit> {
     match fault {
         StartFault::Broker(unusable) if unusable.is_away() || was_here && unusable.may_pass() => {
-            Ok(RunEnd::Cut(unusable.to_string()))
+            Ok(RunEnd::Cut(unusable.to_string(), None))
         }
         fault => Err(local_organism::start_fault(screen, fault)),
     }
@@ -312,7 +322,16 @@ pub(super) fn run_file(
 ) -> RunFile {
     let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
     let organism = organism.handle().composition().organism.to_string();
-    RunFile { pid: std::process::id(), address, token, mcp, organism, file, drain_ms: None }
+    RunFile {
+        pid: std::process::id(),
+        address,
+        token,
+        mcp,
+        organism,
+        file,
+        drain_ms: None,
+        is_reloading: false,
+    }
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.

@@ -27,9 +27,11 @@ use systole_doors::wire::WireDoor;
 use systole_organism::front::OrganismHandle;
 use systole_organism::pump_loop::StopWait;
 use systole_organism::reloading::orders::ReloadOrder;
+use systole_organism::runfile::RunFile;
 use systole_organism::running::Organism;
 use systole_organism::tail::SharedRecord;
 use systole_queries::glance::glance;
+use systole_system::system;
 use systole_system::tasks::RunningTask;
 /// How a run ended.
 pub(super) enum RunEnd {
@@ -39,8 +41,8 @@ pub(super) enum RunEnd {
     Ousted,
     /// To go on with another configuration.
     Again(Box<NextRun>),
-    /// Before it began: the broker does not answer, in words.
-    Cut(String),
+    /// Before it began: the broker does not answer, in words. A reload begins again with the same.
+    Cut(String, Option<Box<NextRun>>),
 }
 
 /// An organism with its doors.
@@ -90,19 +92,15 @@ pub(super) async fn watch_log(
             () = &mut counts => {}
             wish = signals.next_wish() => match wish {
                 SignalledWish::Stop(exit) => break WatchEnd::Stop(Some(exit)),
-                SignalledWish::Reload if held.is_some() => {}
                 SignalledWish::Reload => {
                     let ordered = places.take_signal(&running.organism, &running.file);
-                    held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
+                    held = ordered.map(|ordered| HeldReload::begin(&front, ordered)).or(held);
                 }
             },
+            // The newest order counts, with its own time.
             Some(order) = running.orders.recv() => {
-                if held.is_some() {
-                    places.refuse_second(order);
-                    continue;
-                }
                 let ordered = places.answer_order(&running.organism, &running.file, order);
-                held = ordered.map(|ordered| HeldReload::begin(&front, ordered));
+                held = ordered.map(|ordered| HeldReload::begin(&front, ordered)).or(held);
             }
             ordered = HeldReload::wait_for(&mut held) => break WatchEnd::Reload(ordered),
         }
@@ -114,7 +112,7 @@ pub(super) async fn watch_log(
 async fn end_watch(
     screen: Screen,
     running: RunningOrganism,
-    end: WatchEnd,
+    mut end: WatchEnd,
     (mut follower, mut live): (RecordFollower, LogWatcher),
     signals: &mut Signals,
 ) -> RunEnd {
@@ -129,6 +127,14 @@ async fn end_watch(
     };
     let RunningOrganism { organism, door, wire, kept, file, .. } = running;
     let is_again = matches!(end, WatchEnd::Reload(_));
+    if is_again && let Err(error) = kept.posted.note_reload(&file.log) {
+        // Commands would find no organism for a moment.
+        screen.say(format!(
+            "note: {}: {}",
+            RunFile::find_path(&file.log).display(),
+            system::describe_error(&error)
+        ));
+    }
     // While it drains, a second `systole stop` finds it.
     let mut kept = (is_again || matches!(wait, StopWait::Everywhere(_))).then_some(kept);
     let mut stopping = pin!(stop_running(screen, (organism, door, wire), wait));
@@ -152,7 +158,13 @@ async fn end_watch(
                 Ok(Some(records)) => live.show_records(&records),
                 _ => shows = false,
             },
-            _ = signals.next() => {
+            exit = signals.next() => {
+                if matches!(end, WatchEnd::Reload(_)) {
+                    // It is the first one that asks for a stop.
+                    say_stopping(screen, None, StopWait::ForReload);
+                    end = WatchEnd::Stop(Some(exit));
+                    continue;
+                }
                 screen.say("stopped at once; open deliveries are taken up again at the next start");
                 return RunEnd::Over(CommandExit::Stopped);
             }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use systole_config::{CORE_XSD, ENVELOPE_XSD};
+use systole_core::rules::budget_payload;
 use systole_core::rules::core_payload::{self, AttemptRecord};
+use systole_core::rules::shutdown_payload::{self, RunEnding};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
-use systole_core::rules::{budget_payload, shutdown_payload};
 use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
@@ -21,7 +22,7 @@ const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d1
 
 /// What the log says of itself after an order of a person.
 const OF_ORDERS: [&str; 10] = [
-    "<shutdown X mode='drained' out='2' reload='true'/>",
+    "<shutdown X mode='drained' out='2' for='reload'/>",
     "<reloaded X config='H' before='H' by='operator'/>",
     "<reloaded X config='H' before='H' by='operator' back='true'/>",
     "<reload-failed X config='H' by='operator'>exit 1</reload-failed>",
@@ -170,7 +171,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "forked='true'",
         "complete='true'",
         "out='2'",
-        "reload='true'",
+        "for='reload'",
         "back='true'",
     ];
     // All attributes of this payload are optional; the door checks which must appear together.
@@ -276,8 +277,8 @@ fn written() -> Vec<Arc<[u8]>> {
         ),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::write_fork(&CallPath::new_top(1), 2),
-        shutdown_payload::write_shutdown(false, 3, false),
-        shutdown_payload::write_shutdown(true, 0, true),
+        shutdown_payload::write_shutdown(false, 3, RunEnding::Stop),
+        shutdown_payload::write_shutdown(true, 0, RunEnding::Command),
         core_payload::listener_joined(&name, None, &[]),
         core_payload::listener_joined(&name, Some("full"), &[]),
         core_payload::listener_joined(&name, None, &[file(Some(Digest([7; 32]))), file(None)]),

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
 use serde_json::Value;
+use systole_organism::runfile::RunFile;
 
+use crate::broker::NatsServer;
 use crate::cli_run::{answer_late, held};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
-use crate::program::{Ran, Running, ask, ask_as, run_file, systole};
+use crate::program::{Ran, Running, ask, ask_as, run_file, systole, systole_with};
 
 const FILE: &str = "organism: {name: hello}
 listeners:
@@ -56,7 +58,7 @@ fn list_told(at: &Path, element: &str) -> Vec<String> {
     bodies.filter(|body| body.starts_with(&format!("<{element} "))).collect()
 }
 
-/// Sends messages until it is told to stop. Returns the keys, and how often the door asked for the same again.
+/// Sends messages until the end. Returns their keys, and how many of them the door did not take at first.
 fn send_on(at: &Path, name: usize, is_over: &AtomicBool) -> (Vec<String>, usize) {
     let run = run_file(at);
     let bearer = format!("Bearer {ANN}");
@@ -142,7 +144,14 @@ fn d9_after_a_crash_the_reload_counts_and_take_file_takes_the_file() {
     let second = read_running(at);
     assert_ne!(first, second);
     crash(running);
-    // The file is still the first one.
+    // A command that runs for a moment is no stop, and the file is still the first one.
+    std::fs::write(at.join("say.xml"), say("while it is down")).unwrap();
+    let sent = systole_with(at, &["send", "--file", "say.xml"], &TOKENS);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(sent.stderr.contains(&second), "{sent:?}");
+    let paused = systole_with(at, &["pause", "--all"], &TOKENS);
+    assert_eq!(paused.code, Some(0), "{paused:?}");
+    assert_eq!(systole_with(at, &["resume", "--all"], &TOKENS).code, Some(0));
     let running = Running::organism_with(at, &TOKENS);
     assert_eq!(read_running(at), second);
     crash(running);
@@ -274,6 +283,80 @@ fn d9_a_stop_while_a_reload_waits_is_a_stop_and_the_file_counts_afterwards() {
     assert!(!ran.stderr.contains("which operator reloaded"), "the file counts: {ran:?}");
 }
 
+/// A new program is tried for a while, and no process has the log then.
+#[test]
+fn d9_a_stop_between_the_end_and_the_start_of_a_reload_stops_the_organism() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    edit(at, "run: [python3, echo.py]", "run: [python3, -u, echo.py]");
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| reload(at, &[]));
+        let posted = at.join("hello.db.run");
+        while !std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("is_reloading")) {
+            std::thread::yield_now();
+        }
+        let stopped = systole(at, &["stop"]);
+        assert_eq!(stopped.code, Some(0), "{stopped:?}");
+        assert!(!stopped.stderr.contains("no organism runs"), "{stopped:?}");
+        running.end()
+    });
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let running = Running::organism_with(at, &TOKENS);
+    running.interrupt();
+}
+
+#[test]
+fn d9_a_reload_without_its_broker_waits_for_it_and_keeps_those_who_wait_at_the_door() {
+    let mut server = NatsServer::start();
+    let far = format!(
+        "bus: {{nats: \"{}\"}}\nlisteners:\n  far: {{nats: true, schema: echo.xsd, accepts: [say], returns: [said]}}\n",
+        server.url()
+    );
+    let file = FILE.replace("listeners:\n", &far);
+    let folder = folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)]);
+    let at = folder.path();
+    let mut running = Running::organism_with(at, &TOKENS);
+    let first = read_running(at);
+    server.kill();
+    edit(at, "32KiB", "48KiB");
+    std::thread::scope(|scope| {
+        let reloading = scope.spawn(|| reload(at, &[]));
+        running.says("waits for its broker");
+        let waiting = scope.spawn(|| read_running(at));
+        server.begin();
+        running.says("reloaded: ");
+        let reloaded = reloading.join().unwrap();
+        assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+        assert_ne!(waiting.join().unwrap(), first);
+    });
+    running.interrupt();
+    assert_eq!((list_told(at, "reloaded").len(), list_told(at, "reload-failed").len()), (1, 0));
+}
+
+#[test]
+fn d9_a_fork_of_a_log_with_a_reload_takes_its_own_file() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    std::fs::write(at.join("other.yaml"), FILE.replace("32KiB", "48KiB")).unwrap();
+    assert_eq!(reload(at, &["-f", "other.yaml"]).code, Some(0));
+    let second = read_running(at);
+    std::fs::write(at.join("say.xml"), say("fork me")).unwrap();
+    assert_eq!(systole(at, &["send", "--file", "say.xml"]).code, Some(0));
+    running.interrupt();
+    let forked = systole(at, &["fork", "@last@1", "-o", "fork.db"]);
+    assert_eq!(forked.code, Some(0), "{forked:?}");
+    assert_eq!(systole(at, &["verify", "--log", "fork.db"]).code, Some(0));
+    edit(at, "./hello.db", "./fork.db");
+    let running = Running::organism_with(at, &TOKENS);
+    let run = RunFile::find_running(&at.join("fork.db")).unwrap();
+    let bearer = format!("Bearer {}", run.token.secret());
+    let status = ask_as(&run, "GET", "/v1/status", &[("Authorization", &bearer)], "");
+    assert_ne!(status.json["config"], second.as_str(), "{status:?}");
+    running.interrupt();
+}
+
 /// Ctrl-C, a terminal that closes and the file's own signal stay apart: see `cli_run`.
 #[test]
 fn d9_a_hangup_without_a_terminal_reloads_the_file() {
@@ -282,7 +365,7 @@ fn d9_a_hangup_without_a_terminal_reloads_the_file() {
     edit(at, "organism: {name: hello}", "organism: {name: hello, description: A changed one}");
     organism.signal(Signal::HUP);
     organism.says("reloads configuration");
-    // Messages are taken meanwhile, and a second hangup says nothing new.
+    // Messages are taken meanwhile, and a second hangup takes the place of the first one.
     organism.signal(Signal::HUP);
     let headers = [("Idempotency-Key", "k2")];
     assert_eq!(ask(&run_file(at), "POST", "/v1/messages", &headers, &say("meanwhile")).status, 202);
@@ -299,6 +382,6 @@ fn d9_a_hangup_without_a_terminal_reloads_the_file() {
     organism.says("try: ");
     edit(at, "nam: other, ", "");
     let ran = organism.interrupt();
-    assert_eq!((ran.code, ran.stderr.matches("reloads configuration").count()), (Some(130), 1), "{ran:?}");
-    assert_eq!(list_told(at, "reloaded").len(), 1);
+    assert_eq!((ran.code, ran.stderr.matches("reloads configuration").count()), (Some(130), 2), "{ran:?}");
+    assert_eq!(list_told(at, "reloaded").len(), 1, "the newest order counts");
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::rules::core_payload::{self, ErasedDocument};
+use systole_core::rules::reload_payload;
+use systole_core::rules::shutdown_payload::{self, RunEnding};
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
@@ -92,11 +94,22 @@ pub fn fork_tree(
     records.sort_by_key(|(position, _)| *position);
     let (erasure, erased) = build_erasure(reader, &records)?;
     let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
-    let end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
-    records.extend(erasure.map(|body| record_of_core(body, end.as_ref(), &newest, (now, seeds))));
+    let mut end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
+    for body in build_stop(&records).into_iter().chain(erasure) {
+        let record = record_of_core(body, end.as_ref(), &newest, (now, seeds));
+        records.push(record.clone());
+        end = Some(record);
+    }
     records.push(marker);
     let documents = read_documents(reader, &records, &erased)?;
     Ok(ForkedTree { records, documents, call, continues })
+}
+
+/// The `<shutdown>` that lets the file of the fork count, and not a reload of the log that was forked.
+fn build_stop(records: &[Record]) -> Option<Arc<[u8]>> {
+    let of_core = records.iter().filter(|record| record.header.thread.is_sys());
+    let mut reloads = of_core.filter_map(|record| reload_payload::read_news(&record.body));
+    reloads.next().map(|_| shutdown_payload::write_shutdown(false, 0, RunEnding::Stop))
 }
 
 /// The body of an `<erased>`, if one is needed, and the documents that it names.

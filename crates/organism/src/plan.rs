@@ -11,6 +11,7 @@ use systole_bus::{BrokerCredentials, BrokerFault};
 use systole_carriers::{InheritedVariables, InlineListener};
 use systole_config::{LogKept, ScheduleSettings};
 use systole_core::rules::reload_payload::{Reload, ReloadNews};
+use systole_core::rules::shutdown_payload::RunEnding;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
@@ -60,6 +61,8 @@ pub struct ReloadAtStart {
     pub takes_file: bool,
     /// How the reload went that the start belongs to.
     pub news: Option<ReloadNews>,
+    /// Why the run will end, unless another reload comes.
+    pub ending: RunEnding,
 }
 
 /// A configuration that counts more than the file.

@@ -247,7 +247,9 @@ async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopW
     let (grace, last_write, is_everywhere) = match wait {
         StopWait::Here(grace) => (grace, grace.max(limits::LAST_WRITE), false),
         StopWait::Everywhere(grace) => (grace, limits::LAST_WRITE, true),
-        StopWait::ForReload => (Duration::ZERO, limits::LAST_WRITE, false),
+        // What was out has had its time; a reply that came may still wait for the log.
+        StopWait::ForReload if engine.out_here() > 0 => (Duration::ZERO, limits::LAST_WRITE, false),
+        StopWait::ForReload => (limits::LAST_WRITE, limits::LAST_WRITE, false),
     };
     if wait == StopWait::ForReload {
         engine.end_for_reload();

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use systole_log::sqlite;
 use systole_system::clock::draw_random_bytes;
 use systole_system::sockets::list_listener_files;
+use systole_system::system::is_process_there;
 
 use crate::limits;
 
@@ -86,6 +87,9 @@ pub struct RunFile {
     /// Set by `systole stop --drain`: its next signal means a stop that waits up to so long for workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
+    /// Whether its process is about to start the organism again. It does not hold the log then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_reloading: bool,
 }
 
 /// A run file of this process, removed when it is dropped.
@@ -101,6 +105,14 @@ impl PostedRunFile {
     pub fn read_drain(&self) -> Option<Duration> {
         let run = RunFile::read_file(&self.path).filter(|run| run.pid == self.pid)?;
         run.drain_ms.map(Duration::from_millis)
+    }
+
+    /// Says that this process has stopped the organism, and starts it again.
+    pub fn note_reload(&self, log: &Path) -> std::io::Result<()> {
+        match RunFile::read_file(&self.path).filter(|run| run.pid == self.pid) {
+            Some(run) => RunFile { is_reloading: true, ..run }.write_beside(log).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// The same file with what this process says now.
@@ -173,7 +185,11 @@ impl RunFile {
     pub fn find_holder(log: &Path) -> Option<RunFile> {
         let read = RunFile::read_file(&RunFile::find_path(log))?;
         // Another process may have this process id by now.
-        sqlite::find_holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
+        let is_holder = |holder: Option<u32>| match holder {
+            Some(holder) => holder == read.pid,
+            None => read.is_reloading && is_process_there(read.pid),
+        };
+        sqlite::find_holder(log).is_ok_and(is_holder).then_some(read)
     }
 
     /// The log of an organism that runs from this file, if the log is in the folder of the file.
@@ -219,7 +235,7 @@ mod tests {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
         let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
         let address = ([127, 0, 0, 1], 7474).into();
-        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None }
+        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None, is_reloading: false }
     }
 
     /// Locks a log as an organism does.

@@ -40,7 +40,6 @@ use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake::{self, RecoveredLog};
 use systole_core::rules::admit;
-use systole_core::rules::reload_payload::ReloadNews;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ids::Digest;
@@ -180,15 +179,11 @@ fn build_carriers(
 fn take_up(
     engine: Engine,
     is_still: bool,
-    (program, given_up, news, schedules): (
-        Option<Digest>,
-        Option<LostRange>,
-        Option<ReloadNews>,
-        Vec<Schedule>,
-    ),
+    (program, given_up, reload, schedules): (Option<Digest>, Option<LostRange>, ReloadAtStart, Vec<Schedule>),
     (orphans, carriers): (&[Orphan], &Carriers),
 ) -> Engine {
-    let engine = engine.of_organism(program).with_schedules(schedules).beginning_with(news);
+    let engine = engine.of_organism(program).with_schedules(schedules);
+    let engine = engine.of_run(reload.news, reload.ending);
     let engine = engine.hold_deliveries(is_still).with_loss(given_up);
     let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
     engine.adopt_listeners();
@@ -277,7 +272,7 @@ impl Organism {
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let begins = (program.await.unwrap_or_default(), plan.given_up, plan.reload.news, schedules);
+        let begins = (program.await.unwrap_or_default(), plan.given_up, plan.reload, schedules);
         let engine = take_up(Engine::new(state, ports, last), is_still, begins, (&orphans, &carriers));
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];

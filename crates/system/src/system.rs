@@ -168,6 +168,11 @@ fn write_draft(path: &Path, bytes: &[u8], options: &fs::OpenOptions) -> std::io:
     }
 }
 
+/// Whether there is a process with this id.
+pub fn is_process_there(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).is_dir()
+}
+
 /// The program `systole` that this process may start for its own work. It is next to this program, or one folder up
 /// from the tests of a workspace, or it is this program itself under a longer name. `None` if there is none, for
 /// example in another project's program.

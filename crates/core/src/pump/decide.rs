@@ -37,8 +37,8 @@ pub fn decide_event(state: &mut PumpState, event: Event) -> Decision {
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
         EventKind::Watched { known, are_all } => scheduling::watch_schedules(d, &known, are_all),
         EventKind::Ticked(due) => scheduling::take_ticks(d, &due),
-        EventKind::Stopping { is_drained, out, is_for_reload } => {
-            tell_sys(d, shutdown_payload::write_shutdown(is_drained, out, is_for_reload));
+        EventKind::Stopping { is_drained, out, ending } => {
+            tell_sys(d, shutdown_payload::write_shutdown(is_drained, out, ending));
         }
         EventKind::Asked { asked, bound } => asking::take_message(d, asked, bound),
         EventKind::Replied(judged) => replying::take_reply(d, judged, None),

@@ -12,6 +12,7 @@ use super::wheel::TimerDue;
 use crate::rules::core_payload::AttemptState;
 use crate::rules::follower_payload::FollowerNews;
 use crate::rules::reload_payload::ReloadNews;
+use crate::rules::shutdown_payload::RunEnding;
 use crate::rules::stuck_payload::StuckCalls;
 use crate::types::codes::Code;
 use crate::types::flow::{
@@ -66,8 +67,8 @@ pub enum EventKind {
         is_drained: bool,
         /// How many deliveries workers on other machines may have.
         out: usize,
-        /// Whether it goes on with another configuration.
-        is_for_reload: bool,
+        /// Why.
+        ending: RunEnding,
     },
     /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
     /// thread that the message names.

@@ -7,13 +7,36 @@ const DRAIN: &str = "drain";
 /// Stop mode of an organism with no deliveries out on its own machine, not even from an earlier run.
 const DRAINED: &str = "drained";
 
+/// Why a run ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RunEnding {
+    /// A person stops the organism.
+    #[default]
+    Stop,
+    /// It goes on at once with another configuration.
+    Reload,
+    /// It ran for one command only.
+    Command,
+}
+
+impl RunEnding {
+    /// Its word in a record; a stop has none.
+    const fn as_str(self) -> Option<&'static str> {
+        match self {
+            RunEnding::Stop => None,
+            RunEnding::Reload => Some("reload"),
+            RunEnding::Command => Some("command"),
+        }
+    }
+}
+
 /// `<shutdown>`: the organism stops, and workers on other machines may have so many deliveries.
-pub fn write_shutdown(is_drained: bool, out: usize, is_for_reload: bool) -> PayloadBytes {
+pub fn write_shutdown(is_drained: bool, out: usize, ending: RunEnding) -> PayloadBytes {
     let mode = if is_drained { DRAINED } else { DRAIN };
     let out = (out > 0).then(|| out.to_string());
     write_element("shutdown", |shutdown| {
-        let reload = is_for_reload.then_some("true");
-        shutdown.attr("mode", mode).attr_if("out", out.as_deref()).attr_if("reload", reload).empty();
+        let shutdown = shutdown.attr("mode", mode).attr_if("out", out.as_deref());
+        shutdown.attr_if("for", ending.as_str()).empty();
     })
 }
 
@@ -24,16 +47,17 @@ pub struct ShutdownRecord {
     pub is_drained: bool,
     /// How many deliveries workers on other machines may have had.
     pub out: u64,
-    /// Whether the organism stopped to go on with another configuration.
-    pub is_for_reload: bool,
+    /// Why the run ended.
+    pub ending: RunEnding,
 }
 
 /// Reads a `<shutdown>`.
 pub fn read_shutdown(body: &[u8]) -> Option<ShutdownRecord> {
-    let [mode, out, reload] = read_attributes(body, "shutdown", ["mode", "out", "reload"])?;
+    let [mode, out, purpose] = read_attributes(body, "shutdown", ["mode", "out", "for"])?;
+    let known = [RunEnding::Reload, RunEnding::Command];
     Some(ShutdownRecord {
         is_drained: mode? == DRAINED,
         out: out.map_or(Some(0), |out| out.parse().ok())?,
-        is_for_reload: reload.as_deref() == Some("true"),
+        ending: known.into_iter().find(|one| one.as_str() == purpose.as_deref()).unwrap_or_default(),
     })
 }

@@ -160,8 +160,8 @@ impl Engine {
                     self.take_event(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
                 let (is_drained, out) = (self.is_drained(), self.due_elsewhere());
-                let is_for_reload = self.is_for_reload;
-                self.take_event(EventKind::Stopping { is_drained, out, is_for_reload });
+                let ending = self.ending;
+                self.take_event(EventKind::Stopping { is_drained, out, ending });
                 self.ended = true;
                 self.turn_away_parked();
             }

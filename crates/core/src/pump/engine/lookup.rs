@@ -102,7 +102,7 @@ impl Engine {
     pub(super) fn take_answer(&mut self, answered: LogAnswer) {
         let LogAnswer { lookup, found } = answered;
         match (found, lookup) {
-            (_, LogLookup::Records { work, .. }) if self.stopping => {
+            (_, LogLookup::Records { work, .. }) if self.stopping || self.still => {
                 self.dispatch_queue.free_slot(&work.listener)
             }
             // The records were asked for before the pause, but nothing has gone out, except what a worker on another

@@ -35,6 +35,7 @@ use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{TimerWheel, WaitingTimers};
 use crate::rules::reload_payload::ReloadNews;
+use crate::rules::shutdown_payload::RunEnding;
 use crate::types::fast_maps::{FastMap, FastSet};
 use crate::types::flow::Ticket;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -129,8 +130,8 @@ pub struct Engine {
     given_up: Option<LostRange>,
     /// How the reload went that this start belongs to, until that is recorded in `sys`.
     reloaded: Option<ReloadNews>,
-    /// Whether it stops to go on with another configuration.
-    is_for_reload: bool,
+    /// Why this run will end.
+    ending: RunEnding,
     /// Who waits until nothing is out on this machine.
     holder: Option<Ticket>,
     /// SHA-256 of the program's own file, if it is known.
@@ -185,7 +186,7 @@ impl Engine {
             broken: None,
             given_up: None,
             reloaded: None,
-            is_for_reload: false,
+            ending: RunEnding::Stop,
             holder: None,
             program: None,
             client_gates: None,

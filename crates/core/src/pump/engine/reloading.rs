@@ -3,12 +3,14 @@
 
 use super::Engine;
 use crate::rules::reload_payload::ReloadNews;
+use crate::rules::shutdown_payload::RunEnding;
 use crate::types::flow::Ticket;
 
 impl Engine {
-    /// The same engine, which records at its start how the reload went that the start belongs to.
-    pub fn beginning_with(self, reloaded: Option<ReloadNews>) -> Engine {
-        Engine { reloaded, ..self }
+    /// The same engine, which records at its start how the reload went that the start belongs to, and at its end why it
+    /// ended.
+    pub fn of_run(self, reloaded: Option<ReloadNews>, ending: RunEnding) -> Engine {
+        Engine { reloaded, ending, ..self }
     }
 
     /// Sends nothing from now on, and takes messages as before. The asker hears when nothing is out on this machine.
@@ -22,7 +24,7 @@ impl Engine {
 
     /// Its end is not that of the organism: another pump begins at once.
     pub fn end_for_reload(&mut self) {
-        self.is_for_reload = true;
+        self.ending = RunEnding::Reload;
     }
 
     /// Tells the one who waits, once nothing is out on this machine.

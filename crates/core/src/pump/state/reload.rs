@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::core_payload;
 use crate::rules::reload_payload::{self, Reload, ReloadNews};
-use crate::rules::{core_payload, shutdown_payload};
+use crate::rules::shutdown_payload::{self, RunEnding};
 use crate::types::ids::Digest;
 
 /// The last reload, as long as its configuration runs.
@@ -36,7 +37,7 @@ pub(crate) fn fold_record(last: &mut Option<Box<LastReload>>, body: &[u8]) {
             last.is_stopped = false;
         }
     } else if let Some(shutdown) = shutdown_payload::read_shutdown(body)
-        && !shutdown.is_for_reload
+        && shutdown.ending == RunEnding::Stop
     {
         *last = last.take().filter(|last| last.reload.is_back);
         if let Some(last) = last {
@@ -60,8 +61,9 @@ mod tests {
             let by = Name::new_operator();
             write_news(&ReloadNews::Done(Reload { config, before, by, is_back }))
         };
-        let stop = || shutdown_payload::write_shutdown(true, 0, false);
-        let reload = || shutdown_payload::write_shutdown(true, 0, true);
+        let stop = || shutdown_payload::write_shutdown(true, 0, RunEnding::Stop);
+        let reload = || shutdown_payload::write_shutdown(true, 0, RunEnding::Reload);
+        let command = || shutdown_payload::write_shutdown(true, 0, RunEnding::Command);
         let fold = |bodies: &[_]| {
             let mut last = None;
             bodies.iter().for_each(|body: &std::sync::Arc<[u8]>| fold_record(&mut last, body));
@@ -74,6 +76,7 @@ mod tests {
             (vec![], [true, false, true]),
             (vec![boot(other)], [true, false, true]),
             (vec![reload()], [true, false, true]),
+            (vec![boot(other), command(), boot(other)], [true, false, true]),
             (vec![stop()], [false, false, false]),
             (vec![boot(file)], [false, false, false]),
             (vec![reload(), boot(file), reloaded(file, other, true)], [false, true, true]),
