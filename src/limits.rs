@@ -128,6 +128,8 @@ pub(crate) const OFFERED_THREADS: usize = 100;
 pub(crate) const NAMED_ERASED: usize = 100;
 /// Differences, prompts, files or parts left out that are listed.
 pub(crate) const LISTED: usize = 20;
+/// Open threads of a configuration that are named.
+pub(crate) const NAMED_THREADS: usize = 3;
 /// Misfits, gaps, chains or deliveries without an answer that are named.
 pub(crate) const LISTED_FAULTS: usize = 10;
 /// Failed threads of which a retry says one by one what it does.

@@ -18,6 +18,7 @@ TALK = "{https://xml-pipeline.org/ns/talk/v1}"
 STAMP = "{urn:systole:stamp:v1}stamp"
 LISTENER = "{urn:systole:listener:v1}"
 AT_ONCE = 4      # How many deliveries it works on at a time.
+LAST_TRIES = 5   # How often it still sends an answer that no organism takes, once it is to stop. Then it ends with 1.
 HANGING = 20     # How many more threads work may hold that was called back and goes on. Then the worker ends with 1.
 
 
@@ -65,7 +66,7 @@ async def renew(message):
             continue
 
 
-async def handle(client, message, thread):
+async def handle(client, message, thread, stopping):
     """Sends the reply to a delivery once its thread has it, until it is on disk."""
     renewal = asyncio.create_task(renew(message))
     try:
@@ -73,11 +74,14 @@ async def handle(client, message, thread):
         if len(words) > client.max_payload:
             told = f"the answer has {len(words)} bytes, and the broker takes {client.max_payload}"
             words = failure(message.data, "worker.too-large", told)
-        receipt = None
+        receipt, left = None, LAST_TRIES
         while receipt is None:      # No receipt, not on disk: the same again, which is one reply however often it comes.
             try:
                 receipt = await client.request(message.headers["Systole-Reply"], words, timeout=5)
             except nats.errors.Error:
+                left -= stopping.is_set()
+                if left == 0:      # The organism is away. It gives the delivery out again.
+                    raise
                 await asyncio.sleep(1)
         taken = ET.fromstring(receipt.data)
         if taken.get("outcome") == "superseded":
@@ -104,6 +108,13 @@ async def serve(client, jobs, stopping):
                 stopped.set()
                 job.cancel()
 
+    def ended(job):
+        error = None if job.cancelled() else job.exception()
+        if error:
+            traceback.print_exception(type(error), error, error.__traceback__)
+        if not error or not stopping.is_set():
+            del jobs[job]
+
     await client.subscribe(f"o.{organism}.cancel.{name}", cb=call_back)
     await nats.micro.add_service(client, name=name, version="1.0.0", metadata={"accepts": "ask", "returns": "answer"})
     work = await client.jetstream().pull_subscribe_bind(name, f"SYSTOLE_{organism}_BUS")
@@ -126,11 +137,11 @@ async def serve(client, jobs, stopping):
         thread = loop.run_in_executor(pool, worked, message.data, lambda stopped=stopped: not stopped.is_set())
         threads.add(thread)
         thread.add_done_callback(threads.discard)
-        job = asyncio.create_task(handle(client, message, thread))
+        job = asyncio.create_task(handle(client, message, thread, stopping))
         jobs[job] = (delivery, stopped)
-        job.add_done_callback(jobs.pop)
+        job.add_done_callback(ended)
     hangs = not stopping.is_set()
-    while jobs:
+    if jobs:
         await asyncio.wait(jobs)
     await client.close()
     if hangs:
@@ -152,7 +163,7 @@ async def main():
     if error:
         traceback.print_exception(type(error), error, error.__traceback__)
     elif jobs:
-        print("ended while the broker is away; open deliveries are not answered", file=sys.stderr, flush=True)
+        print("ended while the broker or the organism is away; open deliveries are not answered", file=sys.stderr, flush=True)
     os._exit(1 if jobs or error else 0)      # Work that was called back may still run in its thread.
 
 

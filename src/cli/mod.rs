@@ -11,6 +11,7 @@ mod check;
 mod checkpoint;
 mod complete_words;
 mod completions;
+mod config;
 mod console;
 mod copy;
 mod demo;
@@ -130,6 +131,8 @@ enum Command {
     Stop(stop::StopCommand),
     /// Let the running organism go on with its changed file
     Reload(reload::ReloadCommand),
+    /// List the configurations that ran, show one, or compare two
+    Config(config::ConfigGroup),
     /// Open the pages of the running organism in a browser
     Console(console::OpenConsole),
     /// Show a log or an export in a browser, without an organism
@@ -330,6 +333,7 @@ impl Command {
             Command::Run(run) => run.run(),
             Command::Stop(stop) => stop.run(),
             Command::Reload(reload) => reload.run(),
+            Command::Config(config) => config.run(),
             Command::Console(console) => console.run(),
             Command::Open(open) => open.run(),
             Command::Ask(ask) => ask.run(),

@@ -149,7 +149,7 @@ fn read_answer<T>(screen: Screen, answered: DoorResult<T>) -> Result<T, CommandE
 }
 
 /// The beginning of a hash, as it is written for people.
-fn shorten(hash: &str) -> String {
+fn shorten_hash(hash: &str) -> String {
     Digest::parse(hash).map_or_else(|_| hash.to_owned(), |_| hash.chars().take(limits::HASH_DIGITS).collect())
 }
 
@@ -158,7 +158,11 @@ fn show_preview(screen: Screen, preview: &ReloadPreview) {
     if screen.json {
         return screen.show_value(preview);
     }
-    screen.show(&format!("configuration {}, now {}", shorten(&preview.config), shorten(&preview.before)));
+    screen.show(&format!(
+        "configuration {}, now {}",
+        shorten_hash(&preview.config),
+        shorten_hash(&preview.before)
+    ));
     for what in &preview.reload {
         screen.show(&format!("  reload   {what}"));
     }
@@ -185,11 +189,11 @@ fn report_start(
             Err(screen.fail_with(CommandExit::Failed, words, "correct it, then systole reload again"))
         }
         None if now.config != preview.config => {
-            let words = format!("it goes on with configuration {}", shorten(&now.config));
+            let words = format!("it goes on with configuration {}", shorten_hash(&now.config));
             Err(screen.fail_with(CommandExit::Failed, words, "systole log sys, which says why"))
         }
         None => {
-            screen.say(format!("reloaded: it goes on with configuration {}", shorten(&now.config)));
+            screen.say(format!("reloaded: it goes on with configuration {}", shorten_hash(&now.config)));
             Ok(CommandExit::Done)
         }
     }

@@ -15,6 +15,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_duration;
 use systole_doors::reloading::RELOAD_DRAIN;
+use systole_doors::unread_connections::UnreadConnections;
 use systole_organism::plan::ReloadAtStart;
 use systole_organism::reloading::orders::{ReloadOrder, ReloadPreview, ReloadRequest, ReloadSource};
 use systole_organism::reloading::preview::{find_before, is_beside, preview_reload, refuse_mistakes};
@@ -41,6 +42,8 @@ pub(super) struct KeptDoor {
     pub(super) operator: Credential,
     pub(super) guest: Option<Credential>,
     pub(super) posted: PostedRunFile,
+    /// The connections that the next door serves.
+    pub(super) unread: UnreadConnections,
 }
 
 impl NextRun {
@@ -103,8 +106,9 @@ impl KeptDoor {
         socket: Option<TcpListener>,
         posted: Option<PostedRunFile>,
         (operator, guest): (Credential, Option<Credential>),
+        unread: UnreadConnections,
     ) -> Option<KeptDoor> {
-        Some(KeptDoor { socket: socket?, operator, guest, posted: posted? })
+        Some(KeptDoor { socket: socket?, operator, guest, posted: posted?, unread })
     }
 }
 

@@ -37,9 +37,9 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address, beside those of the questions.
-const COMMANDS: [&str; 17] = [
-    "ask", "send", "ps", "log", "find", "trail", "blob", "approve", "reject", "amend", "choose", "steer",
-    "cancel", "pause", "resume", "retry", "end",
+const COMMANDS: [&str; 18] = [
+    "ask", "send", "ps", "log", "find", "trail", "blob", "config", "approve", "reject", "amend", "choose",
+    "steer", "cancel", "pause", "resume", "retry", "end",
 ];
 
 /// Whether a command takes an address.

@@ -25,6 +25,7 @@ use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_doors::api_types;
 use systole_doors::door_reloads::DoorReloads;
 use systole_doors::http::{self, ConsoleSettings, HttpDoor, HttpDoorFault};
+use systole_doors::unread_connections::UnreadConnections;
 use systole_doors::wire::WireDoor;
 use systole_organism::keyring::Keyring;
 use systole_organism::plan::{ReloadAtStart, StandbyReporter, StartFault};
@@ -156,6 +157,7 @@ impl RunCommand {
             exit = signals.next() => return Ok(RunEnd::Over(exit)),
         };
         let guest = kept.as_ref().and_then(|kept| kept.guest.clone());
+        let unread = kept.as_ref().map(|kept| kept.unread.clone()).unwrap_or_default();
         let keys = open_keyring(screen, &file, kept.as_ref())?;
         let (socket, posted) = match kept {
             Some(kept) => (Some(kept.socket), Some(kept.posted)),
@@ -181,13 +183,13 @@ impl RunCommand {
             }
             // Those who wait at the door wait for the broker too.
             (Err(StartFault::Broker(unusable)), fallback) if posted.is_some() && unusable.may_pass() => {
-                let kept = KeptDoor::keep(socket, posted, (keys.1, guest));
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guest), unread);
                 let next = NextRun { file, reload, kept, fallback, is_tried: true };
                 return Ok(RunEnd::Cut(unusable.to_string(), Some(Box::new(next))));
             }
             (Err(fault), Some(before)) => {
                 let back = NextRun::fall_back(screen, &file, *before, fault.to_string());
-                let kept = KeptDoor::keep(socket, posted, (keys.1, guest));
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guest), unread);
                 return Ok(RunEnd::Again(Box::new(NextRun { kept, ..back })));
             }
             (Err(fault), None) => return report_start_fault(screen, &fault, was_here),
@@ -202,7 +204,7 @@ impl RunCommand {
                 }
             },
         };
-        let start = OpenedStart { organism, socket, keys, file, news: reload.news };
+        let start = OpenedStart { organism, socket, keys, file, news: reload.news, unread };
         let running = self.open_doors(screen, start, posted).await?;
         let places = ReloadPlaces { screen, place: &self.place, part: &self.part };
         Ok(Box::pin(watch_log(places, running, signals, self.show)).await)
@@ -244,7 +246,7 @@ impl RunCommand {
         start: OpenedStart,
         posted: Option<PostedRunFile>,
     ) -> Result<RunningOrganism, CommandExit> {
-        let OpenedStart { organism, socket, keys: (keyring, operator, guest), file, news } = start;
+        let OpenedStart { organism, socket, keys: (keyring, operator, guest), file, news, unread } = start;
         let opened = socket
             .local_addr()
             .and_then(|address| Ok((address, TcpListener::from_std(socket.try_clone()?)?)));
@@ -261,6 +263,7 @@ impl RunCommand {
             public: file.public.clone(),
             log: Some(file.log.clone()),
             reloads: Some(DoorReloads { desk, news: news.clone() }),
+            unread: unread.clone(),
         };
         let door = HttpDoor::open(bound, organism.handle().clone(), keyring, settings);
         let wire = WireDoor::open(organism.handle()).await;
@@ -289,7 +292,7 @@ impl RunCommand {
                 say_started(screen, &organism, address, &log);
             }
         }
-        let kept = KeptDoor { socket, operator, guest, posted };
+        let kept = KeptDoor { socket, operator, guest, posted, unread };
         Ok(RunningOrganism { organism, door, wire, kept, file, orders })
     }
 }
@@ -301,6 +304,7 @@ struct OpenedStart {
     keys: DoorKeys,
     file: OrganismFile,
     news: Option<ReloadNews>,
+    unread: UnreadConnections,
 }
 
 /// A start that failed. A broker that is away is waited for, and one that this process has used also if it refuses.

@@ -51,14 +51,7 @@ pub(super) fn list_lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<
     let told = |found: &RecordDifference| make_visible(&describe_difference(found)).into_owned();
     let mut lines = vec![format!("first difference: {}", told(first)), format!("  - {one}   + {other}")];
     let text = |side: &Option<DifferentSide>| side.as_ref().map(|side| side.text.clone()).unwrap_or_default();
-    for line in difference(&text(&first.one), &text(&first.other)) {
-        let words = make_visible(&line.text()).into_owned();
-        lines.push(match line {
-            DiffLine::First(_) => format!("  {}", paint(TextTone::Bad, &words)),
-            DiffLine::Second(_) => format!("  {}", paint(TextTone::Good, &words)),
-            DiffLine::Both(_) | DiffLine::LeftOut(_) => format!("  {words}"),
-        });
-    }
+    lines.extend(paint_lines(&difference(&text(&first.one), &text(&first.other))));
     if !others.is_empty() {
         lines.push("after it:".to_owned());
     }
@@ -67,6 +60,18 @@ pub(super) fn list_lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<
         lines.push(format!("  and {} others", others.len() - limits::LISTED));
     }
     lines
+}
+
+/// The lines of a difference between two texts, with their colours.
+pub(super) fn paint_lines(lines: &[DiffLine]) -> impl Iterator<Item = String> {
+    lines.iter().map(|line| {
+        let words = make_visible(&line.text()).into_owned();
+        match line {
+            DiffLine::First(_) => format!("  {}", paint(TextTone::Bad, &words)),
+            DiffLine::Second(_) => format!("  {}", paint(TextTone::Good, &words)),
+            DiffLine::Both(_) | DiffLine::LeftOut(_) => format!("  {words}"),
+        }
+    })
 }
 
 /// The differences for programs.

@@ -135,6 +135,9 @@ async fn end_watch(
             system::describe_error(&error)
         ));
     }
+    if is_again {
+        door.leave_unread();
+    }
     // While it drains, a second `systole stop` finds it.
     let mut kept = (is_again || matches!(wait, StopWait::Everywhere(_))).then_some(kept);
     let mut stopping = pin!(stop_running(screen, (organism, door, wire), wait));

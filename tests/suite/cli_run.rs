@@ -193,7 +193,7 @@ for line in sys.stdin:
 "#;
 
 /// An organism with one message, whose listener waits in the middle of its work.
-pub(crate) fn held() -> (tempfile::TempDir, Running) {
+pub(crate) fn start_held() -> (tempfile::TempDir, Running) {
     let folder = house();
     std::fs::write(folder.path().join("echo.py"), SLOW_PY).unwrap();
     for pipe in ["gate", "asked"] {
@@ -206,7 +206,7 @@ pub(crate) fn held() -> (tempfile::TempDir, Running) {
     (folder, organism)
 }
 
-/// Lets the listener of `held` continue.
+/// Lets the listener of `start_held` continue.
 pub(crate) fn answer_late(folder: &Path) {
     let mut gate = std::fs::File::options().write(true).open(folder.join("gate")).unwrap();
     gate.write_all(b"late").unwrap();
@@ -214,7 +214,7 @@ pub(crate) fn answer_late(folder: &Path) {
 
 #[test]
 fn ctrl_c_lets_replies_land() {
-    let (folder, mut organism) = held();
+    let (folder, mut organism) = start_held();
     organism.signal(Signal::INT);
     organism.says("stopping");
     answer_late(folder.path());
@@ -261,7 +261,7 @@ fn started_by_nohup_an_organism_ignores_hup() {
 
 #[test]
 fn a_second_signal_stops_at_once_and_nothing_is_lost() {
-    let (folder, mut organism) = held();
+    let (folder, mut organism) = start_held();
     organism.signal(Signal::INT);
     organism.says("stopping");
     organism.signal(Signal::INT);

@@ -109,8 +109,8 @@ fn over_nats(shell: &Shell, server: &NatsServer, arguments: &str) -> Vec<String>
     next.map(|line| line.replace("nats://127.0.0.1:4222", &server.url())).collect()
 }
 
-#[test]
-fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
+#[tokio::test]
+async fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     let (shell, server) = (organism(), NatsServer::start());
     let next = over_nats(&shell, &server, "python weather");
     let [test, start] = &next[..] else { panic!("{next:?}") };
@@ -123,7 +123,7 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     assert_eq!(*start, wanted);
     let mut worker = python();
     worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
-    answers_and_ends(&shell, &server, worker);
+    answers_and_ends(&shell, &server, worker).await;
     // A test that cannot fail would be worse than none.
     shell.run("sed -i 's/You said/I said/' listeners/weather.py");
     let tested = shell.run(&format!("{test} || echo it failed"));
@@ -174,21 +174,23 @@ async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_b
 }
 
 /// Starts a worker, which answers, and ends by itself when asked.
-fn answers_and_ends(shell: &Shell, server: &NatsServer, mut worker: std::process::Command) {
+async fn answers_and_ends(shell: &Shell, server: &NatsServer, mut worker: std::process::Command) {
     worker
         .env("SYSTOLE_NATS", server.url())
         .env("SYSTOLE_ORGANISM", "hello")
         .env("SYSTOLE_LISTENER", "weather");
-    let mut worker = worker.spawn().unwrap();
+    let mut worker = Ends(worker.spawn().unwrap());
     let answer = shell.run(SEND);
-    let process = rustix::process::Pid::from_child(&worker);
+    let process = rustix::process::Pid::from_child(&worker.0);
     rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
     assert!(answer.contains("You said: a &lt; b"), "{answer}");
-    assert!(worker.wait().unwrap().success(), "it ends by itself when it is told to");
+    until("the worker ends", || worker.0.try_wait().unwrap().is_some()).await;
+    let ended = worker.0.wait().unwrap();
+    assert!(ended.success(), "it ends by itself when it is told to: {ended:?}");
 }
 
-#[test]
-fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
+#[tokio::test]
+async fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
     let (shell, server) = (organism(), NatsServer::start());
     let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/kit");
     let next = over_nats(&shell, &server, &format!("rust weather --kit '{}'", kit.to_str().unwrap()));
@@ -199,7 +201,7 @@ fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
     let release = "listeners/weather/target/release";
     builds(&shell, build, release);
     let worker = shell.folder().join("hello").join(release).join("weather");
-    answers_and_ends(&shell, &server, std::process::Command::new(worker));
+    answers_and_ends(&shell, &server, std::process::Command::new(worker)).await;
 }
 
 #[test]

@@ -103,6 +103,20 @@ async fn d4_a_python_worker_renews_its_deliveries_survives_its_work_and_hears_a_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d4_a_python_worker_whose_answer_no_organism_takes_ends_when_it_is_told_to() {
+    let mut house = WorkerHouse::open("");
+    let worker = worker(&house);
+    house.sends("wait");
+    worker.says("at wait");
+    house.kills_organism();
+    std::fs::write(house.path().join("go"), "").unwrap();
+    worker.says("over wait True");
+    worker.signal(rustix::process::Signal::TERM);
+    worker.says("NoRespondersError");
+    worker.says("open deliveries are not answered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d4_a_python_worker_answers_while_other_work_hangs_and_ends_if_too_much_does() {
     let house = WorkerHouse::open(", timeout: 3s, in_flight: 8");
     let mut events = house.events();

@@ -78,7 +78,7 @@ fn h4_pages_say_what_is_so() {
         ("/cost?since=2h&agent=helper", Some("systole cost --since 2h --agent helper")),
         ("/cost?by=model", Some("systole cost --by model")),
         ("/cost?client=alice&by=day", Some("systole cost --client alice --by day")),
-        ("/config", None),
+        ("/config", Some("systole config")),
         (&format!("/t/{one}/time"), None),
         (&pair, Some(&format!("systole diff {one} {other}"))),
         (&format!("{pair}?at=9"), None),

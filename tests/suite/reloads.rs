@@ -9,7 +9,7 @@ use serde_json::Value;
 use systole_organism::runfile::RunFile;
 
 use crate::broker::NatsServer;
-use crate::cli_run::{answer_late, held};
+use crate::cli_run::{answer_late, start_held};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Ran, Running, ask, ask_as, run_file, systole, systole_with};
 
@@ -261,7 +261,7 @@ fn d9_what_cannot_be_reloaded_is_refused_and_nothing_changes() {
 
 #[test]
 fn d9_a_stop_while_a_reload_waits_is_a_stop_and_the_file_counts_afterwards() {
-    let (folder, mut organism) = held();
+    let (folder, mut organism) = start_held();
     let at = folder.path();
     let file = std::fs::read_to_string(at.join("organism.yaml")).unwrap();
     answer_late(at);
@@ -291,9 +291,10 @@ fn d9_a_stop_between_the_end_and_the_start_of_a_reload_stops_the_organism() {
     let running = Running::organism_with(at, &TOKENS);
     edit(at, "run: [python3, echo.py]", "run: [python3, -u, echo.py]");
     let ended = std::thread::scope(|scope| {
-        scope.spawn(|| reload(at, &[]));
+        let reloading = scope.spawn(|| reload(at, &[]));
         let posted = at.join("hello.db.run");
         while !std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("is_reloading")) {
+            assert!(!reloading.is_finished(), "it was never seen between its end and its start");
             std::thread::yield_now();
         }
         let stopped = systole(at, &["stop"]);
@@ -360,7 +361,7 @@ fn d9_a_fork_of_a_log_with_a_reload_takes_its_own_file() {
 /// Ctrl-C, a terminal that closes and the file's own signal stay apart: see `cli_run`.
 #[test]
 fn d9_a_hangup_without_a_terminal_reloads_the_file() {
-    let (folder, mut organism) = held();
+    let (folder, mut organism) = start_held();
     let at = folder.path();
     edit(at, "organism: {name: hello}", "organism: {name: hello, description: A changed one}");
     organism.signal(Signal::HUP);
@@ -384,4 +385,57 @@ fn d9_a_hangup_without_a_terminal_reloads_the_file() {
     let ran = organism.interrupt();
     assert_eq!((ran.code, ran.stderr.matches("reloads configuration").count()), (Some(130), 2), "{ran:?}");
     assert_eq!(list_told(at, "reloaded").len(), 1, "the newest order counts");
+}
+
+#[test]
+fn d9_the_configurations_are_listed_with_their_open_threads_and_two_are_compared() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    let first = read_running(at);
+    assert_eq!(systole(at, &["pause", "--all"]).code, Some(0));
+    std::fs::write(at.join("say.xml"), say("from before")).unwrap();
+    let sent = systole(at, &["send", "--file", "say.xml", "--no-wait", "--json"]);
+    let thread = sent.json_lines()[0]["receipt"]["thread"].as_str().unwrap().to_owned();
+    edit(at, "32KiB", "48KiB");
+    assert_eq!(reload(at, &[]).code, Some(0));
+    let second = read_running(at);
+    let list = || systole(at, &["config", "--json"]).json_lines().remove(0);
+    let listed = list();
+    assert_eq!(listed["running"], *second);
+    let told: Vec<_> = listed["configurations"].as_array().unwrap().iter().collect();
+    let found = told.iter().map(|one| (one["config"].as_str().unwrap(), &one["starts"], &one["threads"]));
+    let none = serde_json::json!([]);
+    let open = serde_json::json!([thread]);
+    assert_eq!(found.collect::<Vec<_>>(), [(&*second, &1.into(), &none), (&*first, &1.into(), &open)]);
+    let (run, bearer) = (run_file(at), format!("Bearer {}", run_file(at).token.secret()));
+    let page = |path: &str| ask_as(&run, "GET", path, &[("Authorization", &bearer)], "");
+    assert_eq!(page("/config").json["configurations"], listed["configurations"]);
+    assert_eq!(page(&format!("/config/{first}")).json["threads"], open);
+    let (short, other) = (&first[..12], &second[..12]);
+    let lines = systole(at, &["config"]).stdout;
+    assert!(lines.starts_with(&format!("* {other}  1 start  last ")), "{lines}");
+    assert!(lines.contains(&format!("  {short}  1 start  last ")), "{lines}");
+    assert!(lines.ends_with(&format!("1 open thread: {thread}\n")), "{lines}");
+    let differs = systole(at, &["config", "diff", short]).stdout;
+    assert!(
+        differs.starts_with(&format!("from {short} to {other}\n  reload   limits.message\n")),
+        "{differs}"
+    );
+    for line in ["  - limits: {message: 32KiB}\n", "  + limits: {message: 48KiB}\n"] {
+        assert!(differs.contains(line), "{differs}");
+    }
+    let back = systole(at, &["config", "diff", other, short, "--json"]).json_lines().remove(0);
+    assert_eq!(back["keys"], serde_json::json!([{"what": "limits.message", "needs_restart": false}]));
+    let shown = systole(at, &["config", "show", short]).stdout;
+    assert!(shown.contains("== organism file\n") && shown.contains("32KiB"), "{shown}");
+    assert!(shown.contains("\n== echo.xsd\n"), "{shown}");
+    for typed in [&first[..7], "organism", ""] {
+        let refused = systole(at, &["config", "show", typed]);
+        assert_eq!(refused.code, Some(2), "{typed}: {refused:?}");
+        assert!(refused.stderr.contains("try: 8 digits or more of a hash"), "{refused:?}");
+    }
+    assert_eq!(systole(at, &["cancel", &thread]).code, Some(0));
+    assert_eq!(list()["configurations"][1]["threads"], none);
+    running.interrupt();
 }

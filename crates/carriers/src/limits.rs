@@ -23,6 +23,8 @@ pub(crate) const WORKER_SILENCE: Duration = Duration::from_secs(30);
 pub(crate) const BROKER_PAUSE: Duration = Duration::from_secs(1);
 /// How long a delivery may lie in the stream before it counts as one that waited.
 pub(crate) const TAKEN_AT_ONCE: Duration = Duration::from_secs(2);
+/// How long the end of a carrier waits until the last receipts are with the broker.
+pub(crate) const LAST_RECEIPTS: Duration = Duration::from_secs(1);
 /// Pulls that may wait, also of standby workers; the same for all, as a consumer keeps its number.
 pub(crate) const PULLS: i64 = 512;
 /// Tries of a fence, and of a delivery behind it.

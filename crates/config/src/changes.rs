@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use systole_core::types::composition::Schema;
 
-    fn stored(file: &str, settings: &[&str], texts: &[(&str, &str)]) -> Vec<u8> {
+    fn write_stored(file: &str, settings: &[&str], texts: &[(&str, &str)]) -> Vec<u8> {
         let schema =
             |(name, text): &(&str, &str)| Schema { name: (*name).to_owned(), text: text.as_bytes().into() };
         let house = [("core.xsd", "c"), ("envelope.xsd", "e")];
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn d9_each_key_and_file_that_differs_is_named_with_what_it_needs() {
         let file = "organism: {name: hello}\nlisteners:\n  echo: {run: [python3, a.py], entry: true}\nlog: {path: ./a.db}\n";
-        let before = stored(file, &[], &[("echo.xsd", "<a/>"), ("prompt:who.txt", "You")]);
+        let before = write_stored(file, &[], &[("echo.xsd", "<a/>"), ("prompt:who.txt", "You")]);
         let changed = |text: &str, settings: &[&str], texts: &[(&str, &str)]| {
-            let changes = list_changes(&before, &stored(text, settings, texts)).unwrap();
+            let changes = list_changes(&before, &write_stored(text, settings, texts)).unwrap();
             let show =
                 |one: &ConfigChange| format!("{}{}", one.what, if one.needs_restart { "!" } else { "" });
             changes.iter().map(show).collect::<Vec<_>>().join(" ")

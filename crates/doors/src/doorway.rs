@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::farewell::Farewell;
 use super::framing::RequestFraming;
+use super::unread_connections::UnreadConnections;
 use super::visitors::{Visitor, Visitors};
 use crate::limits;
 use systole_core::types::ports::Clock as _;
@@ -37,15 +38,30 @@ pub(super) struct Doorway {
     /// When a connection could not be taken last, until the operator knows that they are taken again.
     short: Option<Millis>,
     visitors: Arc<Visitors>,
+    unread: UnreadConnections,
 }
 
 impl Doorway {
     pub(super) fn from_listener(listener: TcpListener) -> Doorway {
-        Doorway { listener, short: None, visitors: Arc::new(Visitors::new(descriptors::read_limit())) }
+        let visitors = Arc::new(Visitors::new(descriptors::read_limit()));
+        Doorway { listener, short: None, visitors, unread: UnreadConnections::default() }
+    }
+
+    /// The same, which first serves the connections that the door before has left.
+    pub(super) fn after_door(self, unread: UnreadConnections) -> Doorway {
+        unread.keep_all(false);
+        Doorway { unread, ..self }
     }
 
     /// The next connection. If this process has no descriptor left, clients wait until there is one.
     async fn next_connection(&mut self) -> (TcpStream, SocketAddr) {
+        while let Some(left) = self.unread.take_next() {
+            if let Ok(stream) = TcpStream::from_std(left)
+                && let Ok(address) = stream.peer_addr()
+            {
+                return (stream, address);
+            }
+        }
         loop {
             match self.listener.accept().await {
                 Ok(taken) => {
@@ -87,6 +103,8 @@ impl Listener for Doorway {
             framing: RequestFraming::default(),
             refused: None,
             farewell: None,
+            unread: self.unread.clone(),
+            is_read: false,
         };
         (connection, address)
     }
@@ -107,9 +125,17 @@ pub(super) struct VisitorConnection {
     refused: Option<&'static [u8]>,
     /// The last answer, if it ends by our word.
     farewell: Option<Farewell>,
+    unread: UnreadConnections,
+    /// Whether anything of it was read.
+    is_read: bool,
 }
 
 impl VisitorConnection {
+    /// Whether the next door serves it.
+    fn stays(&self) -> bool {
+        !self.is_read && self.farewell.is_none() && self.unread.are_kept()
+    }
+
     /// The last answer, if it must end now and has shown no token. Wakes its reader if it must end later.
     fn check_stranger(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
         if self.visitor.is_known() {
@@ -214,6 +240,9 @@ impl VisitorConnection {
 
 impl Drop for VisitorConnection {
     fn drop(&mut self) {
+        if self.stays() {
+            self.unread.keep(&self.stream);
+        }
         self.visitor.close(self.farewell.is_some());
     }
 }
@@ -241,6 +270,7 @@ impl AsyncRead for VisitorConnection {
             Poll::Pending => return self.wait_for_client(cx),
             read => ready!(read)?,
         }
+        self.is_read = true;
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         let found = self.framing.follow_bytes(read);
         if let Some((at, byte)) = found.and_then(|at| Some((at, read.get_mut(at)?))) {
@@ -276,6 +306,9 @@ impl AsyncWrite for VisitorConnection {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Some(said) = self.send_farewell(cx) {
             return said.map(Ok);
+        }
+        if self.stays() {
+            return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }

@@ -32,6 +32,7 @@ use super::pages::{self, sessions::Sessions};
 use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::shared_places::{ClientPlaces, SharedPlaces};
+use super::unread_connections::UnreadConnections;
 use super::visitors::Visitor;
 use crate::limits;
 use systole_core::types::ports::Clock as _;
@@ -94,6 +95,8 @@ pub struct ConsoleSettings {
     pub log: Option<PathBuf>,
     /// What it knows of reloads, if the organism can be reloaded.
     pub reloads: Option<DoorReloads>,
+    /// What the door before has left.
+    pub unread: UnreadConnections,
 }
 
 /// The open door.
@@ -101,6 +104,7 @@ pub struct HttpDoor {
     state: Arc<HttpState>,
     close: oneshot::Sender<()>,
     task: RunningTask,
+    unread: UnreadConnections,
 }
 
 impl HttpDoor {
@@ -139,21 +143,26 @@ impl HttpDoor {
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
+        let unread = settings.unread;
+        let doorway = Doorway::from_listener(listener).after_door(unread.clone());
         let work = async move {
             let closing = async { drop(closed.await) };
-            if let Err(error) =
-                axum::serve(Doorway::from_listener(listener), service).with_graceful_shutdown(closing).await
-            {
+            if let Err(error) = axum::serve(doorway, service).with_graceful_shutdown(closing).await {
                 tracing::error!(why = %error, fix = "systole stop, then systole run", "the HTTP door stopped by itself");
             }
         };
         let task = tasks::start_task(TaskKind::Door, work, async |_| ());
-        HttpDoor { state, close, task }
+        HttpDoor { state, close, task, unread }
     }
 
     /// The address that the door listens on.
     pub fn address(&self) -> SocketAddr {
         self.state.addresses.bound
+    }
+
+    /// Leaves the connections from which nothing was read to the next door, once this one is closed.
+    pub fn leave_unread(&self) {
+        self.unread.keep_all(true);
     }
 
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients

@@ -47,6 +47,7 @@ pub mod schedule_orders;
 mod shared_places;
 mod sign_in_guesses;
 mod steering;
+pub mod unread_connections;
 mod visitors;
 mod waiting;
 mod watch_budget;

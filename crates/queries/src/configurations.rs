@@ -1,11 +1,14 @@
 //! The configurations under which an organism ran, from the records of `sys`: each start is recorded under the
-//! configuration that it started.
+//! configuration that it started. And those under which calls are open.
 //!
-//! A log comes in; the hashes go out, with the positions and times of their use.
+//! A log or its state comes in; the hashes go out, with the positions and times of their use, or with threads.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::json_text;
+use super::log_state::LogState;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
@@ -49,4 +52,14 @@ pub fn list_used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFa
     }
     found.reverse();
     Ok(found)
+}
+
+/// The threads with open calls, by the configuration under which these calls began.
+pub fn list_open(state: &LogState) -> BTreeMap<Digest, Vec<ThreadId>> {
+    let mut open = BTreeMap::<Digest, Vec<ThreadId>>::new();
+    for thread in state.working() {
+        let configs: BTreeSet<Digest> = thread.calls.values().map(|call| call.config).collect();
+        configs.into_iter().for_each(|config| open.entry(config).or_default().push(thread.id.clone()));
+    }
+    open
 }

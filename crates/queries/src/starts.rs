@@ -3,6 +3,8 @@
 //! A reader comes in; starts go out, the newest first. The source of a configuration comes in; its files go out, and
 //! of two sources the differences of each file. Nothing is judged again.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::xml_diff::{DiffLine, difference};
@@ -65,7 +67,38 @@ pub fn read(reader: &dyn LogReader) -> Result<StartList, LogFault> {
     Ok(list)
 }
 
+/// A configuration with what ran and what runs under it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedConfiguration {
+    /// Its hash.
+    #[serde(serialize_with = "json_text::write_text")]
+    pub config: Digest,
+    /// How often it was started, as far as was read.
+    pub starts: usize,
+    /// The last one of these.
+    #[serde(rename = "last_start")]
+    pub last: Option<OrganismStart>,
+    /// The threads with open calls that began under it.
+    pub threads: Vec<ThreadId>,
+}
+
 impl StartList {
+    /// The configurations, each with the threads that are open under it: newest first, then those of older starts.
+    pub fn list_configurations(&self, mut open: BTreeMap<Digest, Vec<ThreadId>>) -> Vec<ListedConfiguration> {
+        let started = self.configurations().into_iter().map(|(start, starts)| {
+            let threads = open.remove(&start.config).unwrap_or_default();
+            ListedConfiguration { config: start.config, starts, last: Some(start.clone()), threads }
+        });
+        let mut listed: Vec<ListedConfiguration> = started.collect();
+        listed.extend(open.into_iter().map(|(config, threads)| ListedConfiguration {
+            config,
+            starts: 0,
+            last: None,
+            threads,
+        }));
+        listed
+    }
+
     /// The configurations, newest first, each with its newest start and the number of its starts.
     pub fn configurations(&self) -> Vec<(&OrganismStart, usize)> {
         let mut found: Vec<(&OrganismStart, usize)> = Vec::new();

@@ -6,9 +6,10 @@
 
 use std::any::Any;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::{fmt, io, thread};
 
@@ -135,26 +136,37 @@ where
     G: Future<Output = ()> + Send + 'static,
 {
     let (running, over) = oneshot::channel();
-    let (among, mut gone) = oneshot::channel::<Infallible>();
+    let (among, mut gone) = oneshot::channel();
+    let turn = Arc::new(Mutex::new(Some(among)));
+    let anchor = RuntimeAnchor(turn.clone());
     let others = tokio::runtime::Handle::current();
-    // It is dropped with the runtime's other tasks, before the runtime's clock stops: a task that waits on
-    // that clock would panic.
     let anchor = others.spawn(async move {
-        let _among = among;
+        let _anchor = anchor;
         std::future::pending::<()>().await;
     });
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        others.block_on(async {
-            tokio::select! {
-                biased;
-                _ = &mut gone => {}
-                () = run_whole(kind, work, fallen) => {}
+        let mut work = pin!(run_whole(kind, work, fallen));
+        others.block_on(poll_fn(|cx| {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match Pin::new(&mut gone).poll(cx) {
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => work.as_mut().poll(cx),
             }
-        });
+        }));
         anchor.abort();
         drop(running);
     })?;
     Ok(RunningTask(TaskEnd::Apart(over)))
+}
+
+/// Is dropped with the runtime's other tasks, before the runtime's clock stops: a task on a separate thread that waits
+/// on that clock would panic. A turn of that task, which holds the lock, ends first, and no other begins.
+struct RuntimeAnchor(Arc<Mutex<Option<oneshot::Sender<Infallible>>>>);
+
+impl Drop for RuntimeAnchor {
+    fn drop(&mut self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
 }
 
 async fn run_whole<W, F, G>(kind: TaskKind, work: W, fallen: F)
@@ -198,7 +210,7 @@ impl<T> Future for CaughtTask<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::time::Duration;
 
     use tokio::sync::Notify;
 
@@ -222,6 +234,30 @@ mod tests {
             task.wait_for_end().await;
             assert_eq!(told.recv().await, Some(PanicMessage(words.to_owned())));
         }
+    }
+
+    #[test]
+    fn a_turn_apart_ends_before_the_clock_of_its_runtime() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let (begin, begun) = std::sync::mpsc::sync_channel(1);
+        let (keep, over) = std::sync::mpsc::sync_channel::<()>(1);
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let work = async move {
+            begin.send(()).unwrap();
+            // Longer than a runtime without other work needs for its end.
+            let waited = over.recv_timeout(Duration::from_millis(300));
+            assert_eq!(waited, Err(std::sync::mpsc::RecvTimeoutError::Timeout));
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        };
+        let fallen = async move |panicked| tell.send(panicked).unwrap();
+        let task = runtime.block_on(async { start_apart("apart", kind(), work, fallen).unwrap() });
+        begun.recv().unwrap();
+        runtime.shutdown_timeout(Duration::from_secs(60));
+        let waiting = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        waiting.block_on(task.wait_for_end());
+        drop(keep);
+        assert_eq!(told.try_recv().ok(), None);
     }
 
     #[tokio::test]

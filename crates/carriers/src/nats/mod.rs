@@ -242,7 +242,10 @@ impl BrokerLine {
                     }
                     None
                 }
-                () = post.wait_for_stop() => return None,
+                () = post.wait_for_stop() => {
+                    self.aside.settle_tasks().await;
+                    return None;
+                }
             };
             if ended.is_some() {
                 return ended;

@@ -1,6 +1,6 @@
 //! Everything that goes over the broker except deliveries: cancels, answers, receipts, and requests to delete a
 //! message. Each goes out in its own task, so that a slow broker blocks nothing else. Each task ends; if it fails,
-//! the failure is written to the program's own log. It decides nothing, and nothing waits for it.
+//! the failure is written to the program's own log. It decides nothing, and only the end of a carrier waits for it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use async_nats::Subject;
 use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, pump_documents};
+use tokio::sync::watch;
 
+use crate::limits;
 use crate::receipts::{NoReceipt, ReceiptFuture};
 use systole_bus::{Broker, PATIENCE};
 use systole_core::types::codes::Code;
@@ -37,20 +39,35 @@ pub(super) type AnswerNote = Box<dyn FnOnce(&str) + Send>;
 pub(super) struct AsideTasks {
     broker: Arc<Broker>,
     listener: Name,
+    /// Each task listens until it ends.
+    running: watch::Sender<()>,
 }
 
 impl AsideTasks {
     pub(super) fn new(broker: &Arc<Broker>, listener: &Name) -> AsideTasks {
-        AsideTasks { broker: broker.clone(), listener: listener.clone() }
+        AsideTasks { broker: broker.clone(), listener: listener.clone(), running: watch::Sender::default() }
+    }
+
+    /// Waits a moment until the broker has what was to be sent: a worker without a receipt asks for it until the next
+    /// life of the pump.
+    pub(super) async fn settle_tasks(&self) {
+        let sent = async {
+            self.running.closed().await;
+            self.broker.client().flush().await
+        };
+        if !matches!(tokio::time::timeout(limits::LAST_RECEIPTS, sent).await, Ok(Ok(()))) {
+            tracing::debug!(listener = %self.listener, "the last receipts may not have gone out");
+        }
     }
 
     /// There are never many at once: one for each delivery that ends, and one for each document that is answered.
     fn run_apart(&self, work: impl Future<Output = Result<(), String>> + Send + 'static) {
-        let listener = self.listener.clone();
+        let (listener, runs) = (self.listener.clone(), self.running.subscribe());
         let work = async move {
             if let Err(words) = work.await {
                 tracing::debug!(%listener, why = words, "a worker was not told");
             }
+            drop(runs);
         };
         // It ends in time, or with the organism.
         let _nobody_waits = tasks::start_task(TaskKind::Report(self.listener.clone()), work, async |_| ());

@@ -13,11 +13,14 @@ use super::shorten::encode_part;
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
-use systole_core::types::ids::Digest;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_kit::writer::make_visible;
-use systole_queries::starts::{self, ConfigurationFile, FileChange, OrganismStart, StartList};
+use systole_queries::configurations;
+use systole_queries::starts::{
+    self, ConfigurationFile, FileChange, ListedConfiguration, OrganismStart, StartList,
+};
 use systole_queries::xml_diff::DiffLine;
 
 /// What the pages are about, for clients that may not see them.
@@ -29,6 +32,8 @@ struct ConfigRow {
     hash: String,
     short: String,
     starts: usize,
+    /// How many threads are open under it.
+    open: usize,
     ago: String,
     time: String,
     version: String,
@@ -73,6 +78,9 @@ struct ChangedFile {
 struct ConfigPage {
     frame: Frame,
     hash: String,
+    /// The threads with open calls that began under it, with their pages, and how many others there are.
+    open: Vec<(String, String)>,
+    others: usize,
     against: Option<(String, String)>,
     choices: Vec<(String, String, bool)>,
     changes: Vec<ChangedFile>,
@@ -81,18 +89,20 @@ struct ConfigPage {
 
 /// Shows the list.
 pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
-    let (list, now) = asked
+    let (list, now, open) = asked
         .look(&[], |moment, _| {
             whole_log_only(moment, WHAT)?;
-            Ok((starts::read(&*moment.reader)?, moment.now))
+            let open = configurations::list_open(&*moment.read_state()?);
+            Ok((starts::read(&*moment.reader)?, moment.now, open))
         })
         .await?;
+    let listed = list.list_configurations(open);
     if !asked.is_html {
-        return Ok(asked.json(&list));
+        return Ok(asked.json(&json!({"cut": list.is_cut, "starts": list.starts, "configurations": listed})));
     }
-    let frame = asked.frame(PageTab::Config, "Configurations");
+    let frame = asked.frame(PageTab::Config, "Configurations").with_command("systole config");
     let page = ConfigsPage {
-        configs: list.configurations().iter().map(|(start, count)| row(&frame, start, *count, now)).collect(),
+        configs: listed.iter().map(|one| row(&frame, one, now)).collect(),
         starts: list
             .starts
             .iter()
@@ -109,16 +119,19 @@ fn short(hash: Digest) -> String {
     hash.to_string().chars().take(limits::HASH_DIGITS).collect()
 }
 
-fn row(frame: &Frame, start: &OrganismStart, starts: usize, now: Millis) -> ConfigRow {
-    let hash = start.config.to_string();
+fn row(frame: &Frame, one: &ListedConfiguration, now: Millis) -> ConfigRow {
+    let (hash, last) = (one.config.to_string(), one.last.as_ref());
     ConfigRow {
         href: frame.to(&format!("/config/{hash}")),
-        short: short(start.config),
+        short: short(one.config),
         hash,
-        starts,
-        ago: spell_duration(now.count_since(start.at)),
-        time: start.at.to_string(),
-        version: start.version.clone().unwrap_or_default(),
+        starts: one.starts,
+        open: one.threads.len(),
+        ago: last
+            .map(|start| format!("{} ago", spell_duration(now.count_since(start.at))))
+            .unwrap_or_default(),
+        time: last.map(|start| start.at.to_string()).unwrap_or_default(),
+        version: last.and_then(|start| start.version.clone()).unwrap_or_default(),
     }
 }
 
@@ -139,6 +152,7 @@ fn start_row(frame: &Frame, start: &OrganismStart, is_first: bool, now: Millis) 
 /// What was read of one configuration.
 struct ReadConfig {
     list: StartList,
+    open: Vec<ThreadId>,
     hash: Digest,
     files: Vec<ConfigurationFile>,
     against: Option<Digest>,
@@ -161,14 +175,15 @@ pub(super) async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
                 Some(against) => starts::changes(&self::files(moment, against)?, &files),
                 None => Vec::new(),
             };
-            Ok(ReadConfig { list, hash, files, against, changes })
+            let open = configurations::list_open(&*moment.read_state()?).remove(&hash).unwrap_or_default();
+            Ok(ReadConfig { list, open, hash, files, against, changes })
         })
         .await?;
     if !asked.is_html {
         let against = read.against.map(|against| against.to_string());
         let hash = read.hash.to_string();
         return Ok(asked
-            .json(&json!({"hash": hash, "files": read.files, "against": against, "changes": read.changes})));
+            .json(&json!({"hash": hash, "threads": read.open, "files": read.files, "against": against, "changes": read.changes})));
     }
     Ok(render_page(&page(asked, read)))
 }
@@ -192,9 +207,12 @@ fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>>
 
 fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
     let frame = asked.frame(PageTab::Config, &format!("Configuration {}", short(read.hash)));
-    // No command shows the difference.
-    let command = read.against.is_none().then(|| format!("systole blob {}", read.hash));
-    let frame = frame.with_known_command(command);
+    let frame = match read.against {
+        Some(against) => {
+            frame.with_command(format!("systole config diff {} {}", short(against), short(read.hash)))
+        }
+        None => frame.with_command(format!("systole config show {}", short(read.hash))),
+    };
     let others = read.list.configurations().into_iter().filter(|(start, _)| start.config != read.hash);
     let choices = others.map(|(start, _)| {
         (start.config.to_string(), short(start.config), Some(start.config) == read.against)
@@ -224,8 +242,13 @@ fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
         let kept: String = file.text.chars().take(limits::TEXT).collect();
         (file.name.clone(), make_visible(&kept).into_owned(), file.text.len().saturating_sub(kept.len()))
     };
+    let open = read.open.iter().take(limits::LISTED);
+    let open: Vec<_> =
+        open.map(|id| (id.to_string(), frame.to(&format!("/t/{}", encode_part(id.as_str()))))).collect();
     ConfigPage {
         hash: read.hash.to_string(),
+        others: read.open.len() - open.len(),
+        open,
         against,
         choices: choices.collect(),
         changes: read.changes.iter().map(changed).collect(),

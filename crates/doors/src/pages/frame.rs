@@ -91,7 +91,7 @@ pub(super) struct PastMoment {
 }
 
 /// The commands that take `--at`, beside those of the questions.
-const OF_PAST: [&str; 6] = ["approve", "find", "graph", "log", "ps", "trail"];
+const OF_PAST: [&str; 7] = ["approve", "config", "find", "graph", "log", "ps", "trail"];
 
 /// The commands that show the same at every moment.
 const TIMELESS: [&str; 1] = ["blob"];
