@@ -160,6 +160,7 @@ mod reading;
 mod readme;
 mod reference;
 mod rehearsed;
+mod reload_kills;
 mod reloads;
 mod replay;
 mod replay_live;

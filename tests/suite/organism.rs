@@ -1,7 +1,6 @@
 //! Whole organisms: real programs and the real log, with messages sent as a door sends them.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +26,10 @@ use crate::program::PATIENCE;
 /// A copy of a fixture: an organism with its log.
 pub(crate) fn copy_house(name: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(fixtures().join(name)).unwrap() {
-        let file = file.unwrap();
-        let copied = copy.path().join(file.file_name());
-        std::fs::copy(file.path(), &copied).unwrap();
-        std::fs::set_permissions(&copied, std::fs::Permissions::from_mode(0o600)).unwrap();
-    }
+    let script = "cp -r \"$0\"/. \"$1\" && chmod -R u=rwX,go= \"$1\"";
+    let mut copying = std::process::Command::new("sh");
+    let copied = copying.args(["-c", script]).arg(fixtures().join(name)).arg(copy.path()).status();
+    assert!(copied.unwrap().success());
     copy
 }
 

@@ -439,3 +439,71 @@ fn d9_the_configurations_are_listed_with_their_open_threads_and_two_are_compared
     assert_eq!(list()["configurations"][1]["threads"], none);
     running.interrupt();
 }
+
+#[test]
+fn d9_a_replay_before_a_reload_names_the_threads_that_would_go_another_way() {
+    let folder = house();
+    let at = folder.path();
+    let running = Running::organism_with(at, &TOKENS);
+    let first = read_running(at);
+    let run = run_file(at);
+    for n in 0..41 {
+        let text = if n % 5 == 1 { "more than five" } else { "short" };
+        let headers = [("Authorization", format!("Bearer {ANN}")), ("Systole-Wait", "240".to_owned())];
+        let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+        assert_eq!(ask_as(&run, "POST", "/v1/messages", &headers, &say(text)).status, 200);
+    }
+    let text = "name=\"said\"><xs:complexType><xs:sequence><xs:element name=\"text\" type=\"xs:string\"/>";
+    let narrow = text.replace(
+        " type=\"xs:string\"/>",
+        "><xs:simpleType><xs:restriction base=\"xs:string\"><xs:maxLength value=\"5\"/></xs:restriction>\
+         </xs:simpleType></xs:element>",
+    );
+    assert!(ECHO_XSD.contains(text));
+    std::fs::write(at.join("echo.xsd"), ECHO_XSD.replace(text, &narrow)).unwrap();
+    let stopped = reload(at, &["--replay", "30d", "--stop-if", "differs"]);
+    assert_eq!(stopped.code, Some(1), "{stopped:?}");
+    let counts = "33 same, 0 differ, 8 refused by the new schema; first: sess-";
+    assert!(stopped.stdout.contains(counts), "{stopped:?}");
+    assert!(stopped.stdout.contains("at most 5 are allowed"), "{stopped:?}");
+    assert!(stopped.stderr.contains("nothing is changed: threads would differ"), "{stopped:?}");
+    assert_eq!(read_running(at), first);
+    let reloaded = reload(at, &["--replay", "30d"]);
+    assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+    assert!(reloaded.stdout.contains(counts), "{reloaded:?}");
+    assert_ne!(read_running(at), first);
+    running.interrupt();
+}
+
+const THINKS: &str = "organism: {name: hello, entry: writer}
+models: {main: {provider: script, file: replies.yaml}}
+agents: {writer: {model: main, prompt: {identity: You write.}}}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+";
+const REPLIES: &str =
+    "writer:\n  - say: <attempt_completion><result>Written.</result></attempt_completion>\n";
+
+#[test]
+fn d9_a_prompt_names_the_configuration_of_its_call_and_the_one_that_ran() {
+    let folder = folder(&[("organism.yaml", THINKS), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let mut running = Running::organism(at);
+    let first = read_running(at);
+    assert_eq!(systole(at, &["pause", "--all"]).code, Some(0));
+    let sent = systole(at, &["send", "ask", "Write", "--no-wait", "--json"]);
+    let thread = sent.json_lines()[0]["receipt"]["thread"].as_str().unwrap().to_owned();
+    edit(at, "You write.", "You write well.");
+    let reloaded = reload(at, &[]);
+    assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
+    let second = read_running(at);
+    assert_eq!(systole(at, &["resume", "--all"]).code, Some(0));
+    running.shows("writer -> operator <answer>");
+    let context = systole(at, &["context", &thread, "--json"]).json_lines().remove(0);
+    assert_eq!((&context["config"], &context["running"]), (&first.clone().into(), &second.clone().into()));
+    let shown = systole(at, &["context", &thread]).stdout;
+    assert!(shown.contains("You write well."), "{shown}");
+    let words = format!("configurations: the call began with {}, and {} ran", &first[..12], &second[..12]);
+    assert!(shown.contains(&words), "{shown}");
+    running.interrupt();
+}

@@ -8,6 +8,7 @@ pub mod at_rest;
 pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
+mod document_turns;
 pub mod erasing;
 pub mod folder_copies;
 pub mod forking;

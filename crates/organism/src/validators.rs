@@ -1,6 +1,6 @@
 //! The validator threads. Input: raw documents with the name on their connection. Output: judged documents for the
-//! pump. Documents of one listener always go to the same thread, so that their order is kept. A bounded queue in
-//! front of each thread slows down the reading from programs.
+//! pump. Documents of one listener always go to the same thread, so that their order is kept. In the bounded queue in
+//! front of each thread listeners and clients take turns; a full one slows down the reading from programs.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
+use super::document_turns::{TurnReceiver, TurnSender, open_turns};
 use super::live_messages::LiveVoice;
 use crate::limits;
 use crate::plan::StartFault;
@@ -92,6 +93,19 @@ pub enum RawDocument {
     },
 }
 
+impl RawDocument {
+    /// In whose turn it is judged.
+    fn sender(&self) -> &Name {
+        match self {
+            RawDocument::Said { listener, .. } => listener,
+            RawDocument::Asked { client, .. }
+            | RawDocument::Tried { purpose: TrialPurpose::Message { client, .. }, .. } => client,
+            RawDocument::Amended { order, .. } => &order.by,
+            RawDocument::Tried { purpose: TrialPurpose::Amendment { to, .. }, .. } => to,
+        }
+    }
+}
+
 /// What a document that is only judged would be.
 #[derive(Clone, Debug)]
 pub enum TrialPurpose {
@@ -121,7 +135,7 @@ pub struct CompositionPages {
 
 /// The validator threads.
 pub struct Validators {
-    doors: Vec<mpsc::Sender<RawDocument>>,
+    doors: Arc<[TurnSender<RawDocument>]>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -157,9 +171,9 @@ impl Validators {
         pump: &mpsc::Sender<PumpInput>,
         voice: &LiveVoice,
     ) -> Result<Validators, StartFault> {
-        let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
+        let (mut doors, mut threads) = (Vec::new(), Vec::new());
         for n in 0..count.max(1) {
-            let (door, raws) = mpsc::channel(limits::QUEUE);
+            let (door, raws) = open_turns();
             let validator = ValidatorThread {
                 pages: pages.clone(),
                 leases: leases.clone(),
@@ -172,22 +186,22 @@ impl Validators {
                 .name(format!("validator-{n}"))
                 .spawn(move || {
                     let _tells = TellsOfItsFall(validator.pump.clone());
-                    validator.run_thread(raws, &ready);
+                    validator.run_thread(&raws, &ready);
                 })
                 .map_err(|e| StartFault::Machine(e.to_string()))?;
             is_ready
                 .recv()
                 .map_err(|_| StartFault::Machine("a validator thread ended at once".to_owned()))?
                 .map_err(|e| StartFault::Machine(e.to_string()))?;
-            validators.doors.push(door);
-            validators.threads.push(thread);
+            doors.push(door);
+            threads.push(thread);
         }
-        Ok(validators)
+        Ok(Validators { doors: doors.into(), threads })
     }
 
     /// The entrance to the threads.
     pub fn queue(&self) -> ValidatorQueue {
-        ValidatorQueue { doors: self.doors.clone().into() }
+        ValidatorQueue { doors: self.doors.clone() }
     }
 
     /// Waits for the threads to end. They end when every `ValidatorQueue` is dropped.
@@ -203,11 +217,11 @@ impl Validators {
 /// The entrance to the validator threads.
 #[derive(Clone)]
 pub struct ValidatorQueue {
-    doors: Arc<[mpsc::Sender<RawDocument>]>,
+    doors: Arc<[TurnSender<RawDocument>]>,
 }
 
 impl ValidatorQueue {
-    /// Passes in a document. Waits while the queue of its thread is full. Returns false if the thread is gone.
+    /// Passes in a document. Waits while too many of its sender wait for that thread. Returns false if the thread is gone.
     pub async fn hand_in(&self, raw: RawDocument) -> bool {
         let mut hasher = DefaultHasher::new();
         match &raw {
@@ -219,7 +233,7 @@ impl ValidatorQueue {
         let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
         let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
         match self.doors.get(n) {
-            Some(door) => door.send(raw).await.is_ok(),
+            Some(door) => door.hand_in(&raw.sender().clone(), raw).await,
             None => false,
         }
     }
@@ -228,7 +242,7 @@ impl ValidatorQueue {
 impl ValidatorThread {
     fn run_thread(
         self,
-        mut raws: mpsc::Receiver<RawDocument>,
+        raws: &TurnReceiver<RawDocument>,
         ready: &std::sync::mpsc::SyncSender<Result<(), SchemaSetupFault>>,
     ) {
         let mut compiled_schemas = match CompiledSchemas::set_up(self.pages.all.values()) {
@@ -238,7 +252,11 @@ impl ValidatorThread {
         };
         drop(ready.send(Ok(())));
         let mut came = Vec::with_capacity(limits::JUDGED);
-        while raws.blocking_recv_many(&mut came, limits::JUDGED) > 0 {
+        loop {
+            raws.take_many(&mut came, limits::JUDGED);
+            if came.is_empty() {
+                return;
+            }
             let judged: Vec<PumpInput> =
                 came.drain(..).filter_map(|raw| self.judge_raw(raw, &mut compiled_schemas)).collect();
             if judged.is_empty() {

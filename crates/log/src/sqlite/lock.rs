@@ -48,8 +48,8 @@ impl LogLock {
         LogLock::take_pausing(log, path, file, || std::thread::sleep(limits::LOCK_PAUSE))
     }
 
-    /// Takes the lock. If a living process holds it, this fails at once. Any other holder is temporary, so
-    /// the lock is tried again after a pause.
+    /// Takes the lock. If another living process holds it, this fails at once. Any other holder is temporary, so
+    /// the lock is tried again after a pause: who looks at a lock that this process signed before has it for a moment.
     fn take_pausing(
         log: &Path,
         path: PathBuf,
@@ -63,7 +63,7 @@ impl LogLock {
                 Err(Errno::WOULDBLOCK) => pid = pid_in(&file),
                 Err(e) => return Err(io_fault(&path, &e.into())),
             }
-            if pid != 0 && !is_gone(pid) {
+            if pid != 0 && pid != std::process::id() && !is_gone(pid) {
                 break;
             }
             pause();
@@ -189,6 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn who_looks_while_this_process_opens_its_log_again_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.db");
+        drop(LogLock::make_lock(&log).unwrap().sign_lock().unwrap());
+        let looks = File::open(make_beside(&log, ".lock")).unwrap();
+        flock(&looks, FlockOperation::NonBlockingLockShared).unwrap();
+        let mut looks = Some(looks);
+        let lock = take(&log, || drop(looks.take()));
+        assert!(lock.is_ok(), "{lock:?}");
+    }
+
+    #[test]
     fn a_lock_that_is_let_go_is_free_though_a_child_has_the_file_open() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("a.db");
@@ -202,9 +214,10 @@ mod tests {
     #[test]
     fn one_that_a_living_process_signed_is_refused_at_once_and_no_wait_is_endless() {
         let folder = tempfile::tempdir().unwrap();
-        let (log, hand) = held(folder.path(), std::process::id());
+        let signer = std::os::unix::process::parent_id();
+        let (log, hand) = held(folder.path(), signer);
         let refused = take(&log, || panic!("nothing is waited for"));
-        assert!(matches!(refused, Err(LogFault::InUse { pid, .. }) if pid == std::process::id()));
+        assert!(matches!(refused, Err(LogFault::InUse { pid, .. }) if pid == signer));
         drop(hand);
         let (log, _hand) = held(folder.path(), gone());
         assert!(matches!(take(&log, || ()), Err(LogFault::InUse { .. })));

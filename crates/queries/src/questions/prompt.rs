@@ -6,10 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use systole_kit::prompt_link::{self, ParsedLink};
 
+use crate::limits;
 use crate::prompts::{JournaledCall, PromptFault, find_called, links};
 use crate::query::{Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record};
-use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::LogReader;
+use crate::starts;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
 use systole_show::blocks::{Block, FactLink, LabelledFact, LongText};
 
 /// The question.
@@ -23,6 +25,10 @@ pub struct PromptAnswer {
     listener: String,
     model: String,
     turn: Option<u32>,
+    /// The configuration with which the agent's call began: its schemas, peers and budgets.
+    config: Option<String>,
+    /// The one that ran when the model was asked: its prompt and its model. Null for clients that may not see it.
+    running: Option<String>,
     prompt: String,
     links: Vec<ShownLink>,
     #[serde(skip)]
@@ -68,7 +74,10 @@ impl Query for PromptQuery {
             read_before(reader, &h.thread, &called).map_err(QueryFault::Prompt)?.map(|(seq, before)| {
                 (seq, parts.iter().zip(&before).take_while(|(one, other)| one == other).count())
             });
+        let [config, running] = find_configs(reader, &h.thread, called.seq).map_err(QueryFault::Log)?;
         Ok(PromptAnswer {
+            config: config.map(|config| config.to_string()),
+            running: running.map(|config| config.to_string()),
             thread: h.thread.to_string(),
             seq: called.seq,
             listener: called.listener.to_string(),
@@ -105,6 +114,12 @@ impl Query for PromptQuery {
             let words = format!("had the first {same} of {count} parts too");
             fact("Before", Some(FactLink::AsOf(seq)), words, String::new())
         }));
+        if let (Some(config), Some(running)) = (&answer.config, &answer.running)
+            && config != running
+        {
+            let words = format!("the call began with {}, and {} ran", shorten(config), shorten(running));
+            facts.push(fact("Configurations", None, words.clone(), format!("configurations: {words}")));
+        }
         let part = |(at, (title, text)): (usize, &PromptPart)| LongText {
             title: title.clone(),
             text: text.clone(),
@@ -112,6 +127,25 @@ impl Query for PromptQuery {
         };
         vec![Block::Facts(facts), Block::Bodies(answer.parts.iter().enumerate().map(part).collect())]
     }
+}
+
+/// The configuration with which the call of a record began, and the one that ran when it was recorded.
+fn find_configs(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seq: u64,
+) -> Result<[Option<Digest>; 2], LogFault> {
+    let Some((position, record)) = reader.of_thread(thread, seq, 1)?.into_iter().next() else {
+        return Ok([None, None]);
+    };
+    let list = starts::read(reader)?;
+    let ran = list.starts.iter().find(|start| start.position < position);
+    Ok([Some(record.header.config), ran.map(|start| start.config)])
+}
+
+/// The beginning of a hash.
+fn shorten(hash: &str) -> String {
+    hash.chars().take(limits::HASH_DIGITS).collect()
 }
 
 /// A model call with the links of its prompt.
