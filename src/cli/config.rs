@@ -214,7 +214,8 @@ fn read_starts(looking: &Looking) -> Result<StartList, CommandExit> {
 
 /// The configuration that the user means.
 fn find_config(looking: &Looking, list: &StartList, typed: &str) -> Result<Digest, CommandExit> {
-    list.find_named(typed).ok_or_else(|| {
+    let open = configurations::list_open(&looking.whole()?);
+    list.find_named(typed, &open).ok_or_else(|| {
         let words = format!("{typed} is not the beginning of one configuration of this log");
         looking.screen.refuse(words, "8 digits or more of a hash: systole config lists them")
     })

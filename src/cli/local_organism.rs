@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::exit::CommandExit;
 use super::place::{self, Place};
@@ -121,6 +122,26 @@ pub(super) async fn start_without_deliveries(
                 (file, wish) = (take_in_force(screen, place, &config)?, StartWish::for_command(true));
             }
             Err(fault) => return Err(start_fault(screen, &fault)),
+        }
+    }
+}
+
+/// Records that an organism was stopped that had ended for a reload. Otherwise an earlier reload would stay in force.
+pub(super) async fn record_stop(screen: Screen, place: &Place, file: OrganismFile) {
+    let ended = async {
+        let around = find_surroundings(screen, place, true)?;
+        let plan = planning::build_plan(file, around);
+        let plan = plan.map_err(|missing| report_missing_part(screen, &missing))?;
+        let reload = ReloadAtStart { takes_file: true, ..ReloadAtStart::default() };
+        let organism = Organism::start_without_deliveries(RunPlan { reload, ..plan }).await;
+        let ended = organism.map_err(|fault| start_fault(screen, &fault))?.stop(Duration::ZERO).await;
+        report_end(screen, &ended).map_or(Ok(()), Err)
+    };
+    match ended.await {
+        Ok(()) => screen.say("stopped"),
+        Err(_) => {
+            screen.say("stopped, but the log does not say so: an earlier reload may count at the next start");
+            screen.say("  try: systole run --take-file, which takes the file");
         }
     }
 }

@@ -16,6 +16,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_duration;
 use systole_doors::reloading::RELOAD_DRAIN;
 use systole_doors::unread_connections::UnreadConnections;
+use systole_log::alarms::{AlarmKind, LogAlarm};
 use systole_organism::plan::ReloadAtStart;
 use systole_organism::reloading::orders::{ReloadOrder, ReloadPreview, ReloadRequest, ReloadSource};
 use systole_organism::reloading::preview::{find_before, is_beside, preview_reload, refuse_mistakes};
@@ -79,6 +80,13 @@ impl NextRun {
         let news = Some(ReloadNews::Failed(FailedReload { config, by, words }));
         let reload = ReloadAtStart { news, ..ReloadAtStart::default() };
         NextRun { file: before, reload, kept: None, fallback: None, is_tried: false }
+    }
+
+    /// The configuration with which the log ended for this reload; `None` if no organism ran before.
+    pub(super) fn find_ended(&self) -> Option<Box<OrganismFile>> {
+        self.kept.as_ref()?;
+        let before = self.fallback.as_deref().map_or(&self.file, |(before, _)| before);
+        Some(Box::new(before.clone()))
     }
 
     /// Tries the programs that are new. One that does not start brings the configuration before back.
@@ -189,7 +197,8 @@ impl ReloadPlaces<'_> {
         let around = local_organism::find_surroundings(self.screen, self.place, false);
         let around = around.map_err(|_| unfit(format!("{} is not readable", failpoint::VARIABLE)))?;
         let alarms = organism.handle().alarms();
-        if let Some(alarm) = alarms.iter().find(|alarm| alarm.until.is_none() && !request.is_shown) {
+        let is_unwritten = |alarm: &&LogAlarm| alarm.until.is_none() && alarm.kind != AlarmKind::Tip;
+        if let Some(alarm) = alarms.iter().find(is_unwritten).filter(|_| !request.is_shown) {
             // The end of the run could not be written.
             let refusal = Refusal::new(Code::UnfitReload, alarm.words.clone()).fixed_by(alarm.fix);
             return Err(Box::new(refusal));

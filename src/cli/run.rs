@@ -107,6 +107,7 @@ impl RunCommand {
                     Some(next) => *next,
                     None => self.read_file(screen, was_here)?,
                 };
+                let ended = next.find_ended();
                 match Box::pin(self.try_run(screen, &mut signals, (next, was_here))).await? {
                     // Everything from before is gone, as after a restart.
                     RunEnd::Ousted => (was_here, told) = (true, None),
@@ -119,13 +120,30 @@ impl RunCommand {
                         }
                         tokio::select! {
                             () = tokio::time::sleep(limits::BROKER_PAUSE) => {}
-                            exit = signals.next() => return Ok(exit),
+                            exit = signals.next() => return Ok(self.stop_unstarted(screen, exit, ended).await),
                         }
+                    }
+                    RunEnd::Unstarted(exit) => return Ok(self.stop_unstarted(screen, exit, ended).await),
+                    RunEnd::Unrecorded(exit, file) => {
+                        return Ok(self.stop_unstarted(screen, exit, Some(file)).await);
                     }
                     RunEnd::Over(exit) => return Ok(exit),
                 }
             }
         })
+    }
+
+    /// Ends before an organism has started. If one had ended for a reload, that becomes a stop.
+    async fn stop_unstarted(
+        &self,
+        screen: Screen,
+        exit: CommandExit,
+        ended: Option<Box<OrganismFile>>,
+    ) -> CommandExit {
+        if let Some(file) = ended {
+            Box::pin(local_organism::record_stop(screen, &self.place, *file)).await;
+        }
+        exit
     }
 
     /// What the organism's file says, for the first start.
@@ -154,7 +172,7 @@ impl RunCommand {
     ) -> Result<RunEnd, CommandExit> {
         let NextRun { file, reload, kept, fallback, .. } = tokio::select! {
             next = next.try_new_programs(screen) => next,
-            exit = signals.next() => return Ok(RunEnd::Over(exit)),
+            exit = signals.next() => return Ok(RunEnd::Unstarted(exit)),
         };
         let guest = kept.as_ref().and_then(|kept| kept.guest.clone());
         let unread = kept.as_ref().map(|kept| kept.unread.clone()).unwrap_or_default();
@@ -168,7 +186,7 @@ impl RunCommand {
         let starting = Box::pin(self.start_in_turn(screen, &file, &reload, posted.is_some()));
         let started = tokio::select! {
             started = starting => started?,
-            exit = signals.next() => return Ok(RunEnd::Over(exit)),
+            exit = signals.next() => return Ok(RunEnd::Unstarted(exit)),
         };
         let organism = match (started, fallback) {
             (Ok(organism), _) => organism,
@@ -326,16 +344,7 @@ pub(super) fn run_file(
 ) -> RunFile {
     let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
     let organism = organism.handle().composition().organism.to_string();
-    RunFile {
-        pid: std::process::id(),
-        address,
-        token,
-        mcp,
-        organism,
-        file,
-        drain_ms: None,
-        is_reloading: false,
-    }
+    RunFile { pid: std::process::id(), address, token, mcp, organism, file, drain_ms: None, reloading: None }
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.

@@ -37,6 +37,11 @@ use systole_system::tasks::RunningTask;
 pub(super) enum RunEnd {
     /// Finally.
     Over(CommandExit),
+    /// By a stop, before the organism had started.
+    Unstarted(CommandExit),
+    /// By a stop while a reload was under way. The log does not have it yet: it has an end for a reload, of this
+    /// configuration.
+    Unrecorded(CommandExit, Box<OrganismFile>),
     /// Another pump has the log; this one stands by from here on.
     Ousted,
     /// To go on with another configuration.
@@ -150,6 +155,9 @@ async fn end_watch(
                 (StopResult::Well, WatchEnd::Reload(ordered), Some(kept)) => {
                     RunEnd::Again(Box::new(NextRun::from_order(*ordered, file, kept)))
                 }
+                (StopResult::Well, WatchEnd::Stop(Some(exit)), _) if is_again => {
+                    RunEnd::Unrecorded(exit, Box::new(file))
+                }
                 (StopResult::Well, WatchEnd::Stop(exit), _) => {
                     screen.say("stopped");
                     RunEnd::Over(exit.unwrap_or(CommandExit::Log))
@@ -164,7 +172,7 @@ async fn end_watch(
             exit = signals.next() => {
                 if matches!(end, WatchEnd::Reload(_)) {
                     // It is the first one that asks for a stop.
-                    say_stopping(screen, None, StopWait::ForReload);
+                    screen.say("stopping: the reload is not done");
                     end = WatchEnd::Stop(Some(exit));
                     continue;
                 }
@@ -208,7 +216,9 @@ impl HeldReload {
 fn say_stopping(screen: Screen, by: Option<&str>, wait: StopWait) {
     match (by, wait) {
         (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
-        (None, StopWait::Here(_) | StopWait::ForReload) => {
+        // Only a reload waits so, and it has said so.
+        (None, StopWait::ForReload) => {}
+        (None, StopWait::Here(_)) => {
             screen.say("stopping: waits 5 s for replies; a second signal stops at once");
         }
         (None, StopWait::Everywhere(time)) => {

@@ -109,9 +109,11 @@ impl StopCommand {
     }
 }
 
-/// The process that holds a log.
+/// The process that holds a log, or is about to start its organism again.
 fn find_holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
-    sqlite::find_holder(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))
+    let holder =
+        sqlite::find_holder(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
+    Ok(holder.or_else(|| RunFile::find_holder(log).map(|run| run.pid)))
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.

@@ -69,7 +69,7 @@ fn kill_in_reload(at: &Path, mut running: Running, moment: usize) -> Running {
     let mut ordered = command(at, &["reload", "--yes"]);
     let mut ordered = ordered.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let posted = at.join("hello.db.run");
-    let is_between = || std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("is_reloading"));
+    let is_between = || std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("\"reloading\""));
     match moment {
         0 => drop(running.says("reloads configuration")),
         1 => while !is_between() && ordered.try_wait().unwrap().is_none() {},

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
 use serde_json::Value;
+use systole_log::sqlite;
 use systole_organism::runfile::RunFile;
 
 use crate::broker::NatsServer;
@@ -289,11 +290,15 @@ fn d9_a_stop_between_the_end_and_the_start_of_a_reload_stops_the_organism() {
     let folder = house();
     let at = folder.path();
     let running = Running::organism_with(at, &TOKENS);
+    edit(at, "32KiB", "48KiB");
+    assert_eq!(reload(at, &[]).code, Some(0));
+    let earlier = read_running(at);
     edit(at, "run: [python3, echo.py]", "run: [python3, -u, echo.py]");
     let ended = std::thread::scope(|scope| {
         let reloading = scope.spawn(|| reload(at, &[]));
-        let posted = at.join("hello.db.run");
-        while !std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("is_reloading")) {
+        let (log, posted) = (at.join("hello.db"), at.join("hello.db.run"));
+        let is_between = || std::fs::read_to_string(&posted).is_ok_and(|text| text.contains("\"reloading\""));
+        while !is_between() || sqlite::find_holder(&log) != Ok(None) {
             assert!(!reloading.is_finished(), "it was never seen between its end and its start");
             std::thread::yield_now();
         }
@@ -304,7 +309,9 @@ fn d9_a_stop_between_the_end_and_the_start_of_a_reload_stops_the_organism() {
     });
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let running = Running::organism_with(at, &TOKENS);
-    running.interrupt();
+    assert_ne!(read_running(at), earlier, "the file counts after a stop");
+    let ran = running.interrupt();
+    assert!(!ran.stderr.contains("which operator reloaded"), "{ran:?}");
 }
 
 #[test]

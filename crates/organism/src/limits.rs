@@ -10,7 +10,7 @@ pub(crate) use systole_kit::limits::{SHOWN_SCHEMAS, SLOTS};
 /// Inputs, reports, look-ups or documents that may wait: a few milliseconds of the pump's work.
 pub(crate) const QUEUE: usize = 1024;
 /// Documents of one client or listener that may wait for a validator thread.
-pub(crate) const DOCUMENTS_OF_ONE: usize = 256;
+pub(crate) const DOCUMENTS_OF_ONE: usize = QUEUE;
 /// Messages of one delivery or listener, or reports of one program, that may wait.
 pub(crate) const SHORT_QUEUE: usize = 64;
 /// Messages of the writer that may wait: it reports at most two things about each batch.

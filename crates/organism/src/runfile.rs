@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use systole_log::sqlite;
 use systole_system::clock::draw_random_bytes;
 use systole_system::sockets::list_listener_files;
-use systole_system::system::is_process_there;
+use systole_system::system::find_process_start;
 
 use crate::limits;
 
@@ -87,9 +87,9 @@ pub struct RunFile {
     /// Set by `systole stop --drain`: its next signal means a stop that waits up to so long for workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
-    /// Whether its process is about to start the organism again. It does not hold the log then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_reloading: bool,
+    /// When its process began, while it is about to start the organism again. It does not hold the log then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reloading: Option<u64>,
 }
 
 /// A run file of this process, removed when it is dropped.
@@ -110,7 +110,9 @@ impl PostedRunFile {
     /// Says that this process has stopped the organism, and starts it again.
     pub fn note_reload(&self, log: &Path) -> std::io::Result<()> {
         match RunFile::read_file(&self.path).filter(|run| run.pid == self.pid) {
-            Some(run) => RunFile { is_reloading: true, ..run }.write_beside(log).map(drop),
+            Some(run) => {
+                RunFile { reloading: find_process_start(run.pid), ..run }.write_beside(log).map(drop)
+            }
             None => Ok(()),
         }
     }
@@ -187,7 +189,7 @@ impl RunFile {
         // Another process may have this process id by now.
         let is_holder = |holder: Option<u32>| match holder {
             Some(holder) => holder == read.pid,
-            None => read.is_reloading && is_process_there(read.pid),
+            None => read.reloading.is_some_and(|began| find_process_start(read.pid) == Some(began)),
         };
         sqlite::find_holder(log).is_ok_and(is_holder).then_some(read)
     }
@@ -235,7 +237,7 @@ mod tests {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
         let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
         let address = ([127, 0, 0, 1], 7474).into();
-        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None, is_reloading: false }
+        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None, reloading: None }
     }
 
     /// Locks a log as an organism does.

@@ -3,7 +3,8 @@
 //! A reader comes in; starts go out, the newest first. The source of a configuration comes in; its files go out, and
 //! of two sources the differences of each file. Nothing is judged again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde::Serialize;
 
@@ -67,6 +68,18 @@ pub fn read(reader: &dyn LogReader) -> Result<StartList, LogFault> {
     Ok(list)
 }
 
+/// The configuration that ran at a position: that of the newest start before it.
+pub fn find_running(reader: &dyn LogReader, at: Position) -> Result<Option<Digest>, LogFault> {
+    let sys = ThreadId::new_sys();
+    let end = causes::first_after(|seq| {
+        Ok(reader.of_thread(&sys, seq, 1)?.first().is_some_and(|(position, _)| *position < at))
+    })?;
+    causes::back(reader, &sys, end, |record| match core_payload::read_boot(&record.body) {
+        Some((config, _)) => ControlFlow::Break(config),
+        None => ControlFlow::Continue(()),
+    })
+}
+
 /// A configuration with what ran and what runs under it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ListedConfiguration {
@@ -116,12 +129,14 @@ impl StartList {
         !self.is_cut && self.starts.last() == Some(start)
     }
 
-    /// The hash of a configuration of the list that begins like that, if only one does.
-    pub fn find_named(&self, typed: &str) -> Option<Digest> {
-        let mut like = self.configurations().into_iter().map(|(start, _)| start.config);
-        let found = like.find(|config| config.to_string().starts_with(typed))?;
-        let is_only = !like.any(|config| config.to_string().starts_with(typed));
-        (is_only && typed.len() >= 8).then_some(found)
+    /// The hash of a configuration that begins like that, if only one does: of the list, or of older ones with open
+    /// threads.
+    pub fn find_named(&self, typed: &str, open: &BTreeMap<Digest, Vec<ThreadId>>) -> Option<Digest> {
+        let started = self.starts.iter().map(|start| &start.config);
+        let all: BTreeSet<&Digest> = started.chain(open.keys()).collect();
+        let mut like = all.into_iter().filter(|config| config.to_string().starts_with(typed));
+        let found = like.next()?;
+        (like.next().is_none() && typed.len() >= 8).then_some(*found)
     }
 }
 

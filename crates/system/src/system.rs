@@ -168,9 +168,13 @@ fn write_draft(path: &Path, bytes: &[u8], options: &fs::OpenOptions) -> std::io:
     }
 }
 
-/// Whether there is a process with this id.
-pub fn is_process_there(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).is_dir()
+/// When the process with that id began, in ticks since the machine did; `None` if there is none. Two processes that had
+/// the same id differ in it.
+pub fn find_process_start(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in brackets, may hold anything.
+    let (_, fields) = status.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The program `systole` that this process may start for its own work. It is next to this program, or one folder up

@@ -3,6 +3,8 @@
 //! Starts of `systole_queries::starts` come in; pages go out. Only configurations that the organism was started with
 //! are shown.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::response::Response;
 use serde_json::json;
@@ -166,16 +168,17 @@ pub(super) async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
         .look(&["against"], move |moment, fields| {
             whole_log_only(moment, WHAT)?;
             let list = starts::read(&*moment.reader)?;
-            let hash = find_named(&list, &typed)?;
+            let mut open = configurations::list_open(&*moment.read_state()?);
+            let find_named = |typed: &str| find_named(&list, typed, &open);
+            let hash = find_named(&typed)?;
             let files = files(moment, hash)?;
             let before = list.starts.iter().find(|start| start.config == hash).and_then(|start| start.before);
-            let against =
-                fields.text("against").map(|typed| find_named(&list, typed)).transpose()?.or(before);
+            let against = fields.text("against").map(find_named).transpose()?.or(before);
             let changes = match against {
                 Some(against) => starts::changes(&self::files(moment, against)?, &files),
                 None => Vec::new(),
             };
-            let open = configurations::list_open(&*moment.read_state()?).remove(&hash).unwrap_or_default();
+            let open = open.remove(&hash).unwrap_or_default();
             Ok(ReadConfig { list, open, hash, files, against, changes })
         })
         .await?;
@@ -188,12 +191,12 @@ pub(super) async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
     Ok(render_page(&page(asked, read)))
 }
 
-fn find_named(list: &StartList, typed: &str) -> ReadResult<Digest> {
+fn find_named(list: &StartList, typed: &str, open: &BTreeMap<Digest, Vec<ThreadId>>) -> ReadResult<Digest> {
     let missing = || {
         let words = "no start of this log has such a configuration".to_owned();
         ReadRefusal::missing(words, "/config, which lists the configurations")
     };
-    Ok(list.find_named(typed).ok_or_else(missing)?)
+    Ok(list.find_named(typed, open).ok_or_else(missing)?)
 }
 
 fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>> {

@@ -45,15 +45,18 @@ impl LogLock {
     }
 
     fn take_lock(log: &Path, path: PathBuf, file: File) -> Result<LogLock, LogFault> {
-        LogLock::take_pausing(log, path, file, || std::thread::sleep(limits::LOCK_PAUSE))
+        let waits = |pid| pid == std::process::id() || is_gone(pid);
+        LogLock::take_pausing(log, path, file, waits, || std::thread::sleep(limits::LOCK_PAUSE))
     }
 
-    /// Takes the lock. If another living process holds it, this fails at once. Any other holder is temporary, so
-    /// the lock is tried again after a pause: who looks at a lock that this process signed before has it for a moment.
+    /// Takes the lock. If a living process holds it, this fails at once. Any other holder is temporary, so the lock is
+    /// tried again after a pause. Who opens a log again, whose lock this process signed before, waits too: another one
+    /// that only looks has it for a moment. `waits` says which signers are waited for.
     fn take_pausing(
         log: &Path,
         path: PathBuf,
         file: File,
+        waits: impl Fn(u32) -> bool,
         mut pause: impl FnMut(),
     ) -> Result<LogLock, LogFault> {
         let mut pid = 0;
@@ -63,7 +66,7 @@ impl LogLock {
                 Err(Errno::WOULDBLOCK) => pid = pid_in(&file),
                 Err(e) => return Err(io_fault(&path, &e.into())),
             }
-            if pid != 0 && pid != std::process::id() && !is_gone(pid) {
+            if pid != 0 && !waits(pid) {
                 break;
             }
             pause();
@@ -74,10 +77,18 @@ impl LogLock {
     /// Whether a process has the log open for writing. The look takes the lock for a moment, since `flock`
     /// has no other way to ask; an organism that starts in that moment waits.
     pub(super) fn is_held(log: &Path) -> Result<bool, LogFault> {
-        match LogLock::if_there(log) {
+        let path = make_beside(log, ".lock");
+        let taken = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => {
+                LogLock::take_pausing(log, path, file, is_gone, || std::thread::sleep(limits::LOCK_PAUSE))
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            // As on a medium that only lets read.
+            Err(_) => return Ok(find_holder(log)?.is_some()),
+        };
+        match taken {
             Ok(_) => Ok(false),
             Err(LogFault::InUse { .. }) => Ok(true),
-            // As on a medium that only lets read.
             Err(_) => Ok(find_holder(log)?.is_some()),
         }
     }
@@ -165,7 +176,7 @@ mod tests {
     fn take(log: &Path, pause: impl FnMut()) -> Result<LogLock, LogFault> {
         let path = make_beside(log, ".lock");
         let file = File::options().read(true).write(true).open(&path).unwrap();
-        LogLock::take_pausing(log, path, file, pause)
+        LogLock::take_pausing(log, path, file, |pid| pid == std::process::id() || is_gone(pid), pause)
     }
 
     fn gone() -> u32 {
@@ -198,6 +209,18 @@ mod tests {
         let mut looks = Some(looks);
         let lock = take(&log, || drop(looks.take()));
         assert!(lock.is_ok(), "{lock:?}");
+    }
+
+    #[test]
+    fn who_looks_at_a_lock_of_its_own_process_waits_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.db");
+        let _lock = LogLock::make_lock(&log).unwrap().sign_lock().unwrap();
+        let file = File::options().read(true).write(true).open(make_beside(&log, ".lock")).unwrap();
+        let path = make_beside(&log, ".lock");
+        let looked = LogLock::take_pausing(&log, path, file, is_gone, || panic!("nothing is waited for"));
+        assert!(matches!(looked, Err(LogFault::InUse { .. })));
+        assert!(LogLock::is_held(&log).unwrap());
     }
 
     #[test]

@@ -138,9 +138,7 @@ fn find_configs(
     let Some((position, record)) = reader.of_thread(thread, seq, 1)?.into_iter().next() else {
         return Ok([None, None]);
     };
-    let list = starts::read(reader)?;
-    let ran = list.starts.iter().find(|start| start.position < position);
-    Ok([Some(record.header.config), ran.map(|start| start.config)])
+    Ok([Some(record.header.config), starts::find_running(reader, position)?])
 }
 
 /// The beginning of a hash.
