@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub(crate) use systole_core::types::limits::MESSAGE_BYTES;
 pub(crate) use systole_log::limits::{BODY_BYTES, KNOWN_THREADS};
-pub(crate) use systole_queries::limits::{GLANCE_COLUMNS, HASH_DIGITS};
+pub(crate) use systole_queries::limits::GLANCE_COLUMNS;
 
 // Waiting for an organism
 

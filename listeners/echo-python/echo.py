@@ -108,7 +108,7 @@ async def serve(client, jobs, stopping):
                 stopped.set()
                 job.cancel()
 
-    def ended(job):
+    def end_job(job):
         error = None if job.cancelled() else job.exception()
         if error:
             traceback.print_exception(type(error), error, error.__traceback__)
@@ -139,7 +139,7 @@ async def serve(client, jobs, stopping):
         thread.add_done_callback(threads.discard)
         job = asyncio.create_task(handle(client, message, thread, stopping))
         jobs[job] = (delivery, stopped)
-        job.add_done_callback(ended)
+        job.add_done_callback(end_job)
     hangs = not stopping.is_set()
     if jobs:
         await asyncio.wait(jobs)

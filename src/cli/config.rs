@@ -13,6 +13,7 @@ use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_kit::writer::make_visible;
 use systole_queries::configurations;
+use systole_queries::hashes::shorten_hash;
 use systole_queries::starts::{self, ConfigurationFile, StartList};
 use systole_show::columns::plain;
 use systole_show::layout;
@@ -119,7 +120,8 @@ fn list_configs(place: &Place, past: PastPosition) -> Result<CommandExit, Comman
             Some(last) => format!("{}  last {}", count_starts(one.starts), layout::moment(last.at, now)),
             None => "started before what was read".to_owned(),
         };
-        screen.show(&format!("{star} {}  {last}  {}", shorten_hash(one.config), describe_open(&one.threads)));
+        let (config, open) = (one.config.to_string(), describe_open(&one.threads));
+        screen.show(&format!("{star} {}  {last}  {open}", shorten_hash(&config)));
     }
     if list.is_cut {
         screen.say("older starts were not read");
@@ -129,11 +131,6 @@ fn list_configs(place: &Place, past: PastPosition) -> Result<CommandExit, Comman
 
 fn count_starts(starts: usize) -> String {
     if starts == 1 { "1 start".to_owned() } else { format!("{starts} starts") }
-}
-
-/// The beginning of a hash, as commands take it.
-fn shorten_hash(hash: Digest) -> String {
-    hash.to_string().chars().take(limits::HASH_DIGITS).collect()
 }
 
 /// How many threads have open calls of a configuration, and which.
@@ -183,16 +180,16 @@ impl DiffConfigs {
         );
         let keys = list_changes(&sources.0, &sources.1);
         let keys = keys.map_err(|why| report_unread(&looking, after, &why))?;
+        let (before, after) = (before.to_string(), after.to_string());
         if screen.json {
             let keys: Vec<_> = keys
                 .iter()
                 .map(|change| json!({"what": change.what, "needs_restart": change.needs_restart}))
                 .collect();
-            let (before, after) = (before.to_string(), after.to_string());
             screen.show_value(&json!({"before": before, "after": after, "keys": keys, "files": files}));
             return Ok(CommandExit::Done);
         }
-        screen.show(&format!("from {} to {}", shorten_hash(before), shorten_hash(after)));
+        screen.show(&format!("from {} to {}", shorten_hash(&before), shorten_hash(&after)));
         if files.is_empty() {
             screen.show("nothing differs");
         }

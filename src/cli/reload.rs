@@ -12,11 +12,11 @@ use super::replay::ReplayCommand;
 use super::retry::is_agreed;
 use super::screen::Screen;
 use crate::limits;
-use systole_core::types::ids::Digest;
 use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
 use systole_doors::reloading::{FailedReloadShown, ReloadFields, RunBeginning, read_drain};
 use systole_organism::reloading::orders::ReloadPreview;
 use systole_organism::runfile::RunFile;
+use systole_queries::hashes::shorten_hash;
 
 /// Lets the running organism go on with its file as it is now.
 ///
@@ -146,11 +146,6 @@ fn read_answer<T>(screen: Screen, answered: DoorResult<T>) -> Result<T, CommandE
         refusal_text::say(screen, &refusal);
         CommandExit::Payload
     })
-}
-
-/// The beginning of a hash, as it is written for people.
-fn shorten_hash(hash: &str) -> String {
-    Digest::parse(hash).map_or_else(|_| hash.to_owned(), |_| hash.chars().take(limits::HASH_DIGITS).collect())
 }
 
 /// Prints what would change.

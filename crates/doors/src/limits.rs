@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST, RECORD_BYTES};
 pub(crate) use systole_log::limits::CALM_MS;
-pub(crate) use systole_queries::limits::{HASH_DIGITS, LINES_AROUND, REQUEST_COLUMNS};
+pub(crate) use systole_queries::limits::{LINES_AROUND, REQUEST_COLUMNS};
 
 // An organism elsewhere
 

@@ -8,8 +8,8 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::full;
+use super::hashes::shorten_hash;
 use super::hidden_characters::{MarkedCharacters, escape_unusual};
-use crate::limits;
 use systole_show::columns::wrapped;
 
 /// An element of the workspace's vocabulary, as far as it is needed here.
@@ -137,8 +137,7 @@ impl OrderLines {
         let mut head = format!("{}s {path}", edit.attribute("kind")?);
         for (name, lead) in [("before", "from"), ("after", "to")] {
             if let Some(hash) = edit.hash(name) {
-                let hash = hash.to_string();
-                head.push_str(&format!(", {lead} {}", hash.get(..limits::HASH_DIGITS).unwrap_or(&hash)));
+                head.push_str(&format!(", {lead} {}", shorten_hash(&hash.to_string())));
             }
         }
         if edit.attribute("executable") == Some("true") {

@@ -22,6 +22,7 @@ pub mod full;
 pub mod glance;
 mod goal;
 pub mod graph;
+pub mod hashes;
 pub mod hidden_characters;
 pub mod index;
 mod json_text;

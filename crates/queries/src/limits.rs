@@ -93,7 +93,7 @@ pub const LINES_AROUND: usize = 2;
 /// Lines of a difference that are shown.
 pub(crate) const DIFFERENCE_LINES: usize = 60;
 /// Digits of a hash that are enough to name it.
-pub const HASH_DIGITS: usize = 12;
+pub(crate) const HASH_DIGITS: usize = 12;
 
 // Lists and columns
 

@@ -13,6 +13,7 @@ use super::super::screen::Screen;
 use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
+use systole_queries::hashes::shorten_hash;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_show::columns::width;
 use systole_show::limits::COLUMNS;
@@ -82,7 +83,7 @@ fn show_line(screen: Screen, line: &str) {
 
 fn report_unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandExit {
     let hash = one.hash.to_string();
-    let hash = hash.get(..limits::HASH_DIGITS).unwrap_or(&hash);
+    let hash = shorten_hash(&hash);
     let id = one.id;
     let (done, command) = match one.about {
         RequestSubject::Approval { .. } => ("approved", format!("systole approve {id} --hash {hash}")),

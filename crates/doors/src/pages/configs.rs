@@ -20,6 +20,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_kit::writer::make_visible;
 use systole_queries::configurations;
+use systole_queries::hashes::shorten_hash;
 use systole_queries::starts::{
     self, ConfigurationFile, FileChange, ListedConfiguration, OrganismStart, StartList,
 };
@@ -118,7 +119,7 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
 }
 
 fn short(hash: Digest) -> String {
-    hash.to_string().chars().take(limits::HASH_DIGITS).collect()
+    shorten_hash(&hash.to_string()).to_owned()
 }
 
 fn row(frame: &Frame, one: &ListedConfiguration, now: Millis) -> ConfigRow {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use systole_kit::prompt_link::{self, ParsedLink};
 
-use crate::limits;
+use crate::hashes::shorten_hash;
 use crate::prompts::{JournaledCall, PromptFault, find_called, links};
 use crate::query::{Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record};
 use crate::starts;
@@ -117,7 +117,8 @@ impl Query for PromptQuery {
         if let (Some(config), Some(running)) = (&answer.config, &answer.running)
             && config != running
         {
-            let words = format!("the call began with {}, and {} ran", shorten(config), shorten(running));
+            let words =
+                format!("the call began with {}, and {} ran", shorten_hash(config), shorten_hash(running));
             facts.push(fact("Configurations", None, words.clone(), format!("configurations: {words}")));
         }
         let part = |(at, (title, text)): (usize, &PromptPart)| LongText {
@@ -139,11 +140,6 @@ fn find_configs(
         return Ok([None, None]);
     };
     Ok([Some(record.header.config), starts::find_running(reader, position)?])
-}
-
-/// The beginning of a hash.
-fn shorten(hash: &str) -> String {
-    hash.chars().take(limits::HASH_DIGITS).collect()
 }
 
 /// A model call with the links of its prompt.
