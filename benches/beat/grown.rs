@@ -86,17 +86,19 @@ impl Growing {
     }
 
     fn write(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        let last = batch.records.split_off(batch.records.len().saturating_sub(1) / self.most * self.most);
-        let before = batch
-            .records
-            .chunks(self.most)
-            .map(|some| LogBatch { records: some.to_vec(), ..LogBatch::default() });
-        let last = LogBatch { records: last, rows: batch.rows, checkpoint: true, ..LogBatch::default() };
-        for batch in before.chain([last]) {
-            let committed = self.writer.commit_batch(&batch);
-            assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");
+        let batch = std::mem::take(&mut self.batch);
+        let mut last = None;
+        for some in batch.records.chunks(self.most) {
+            last = Some(self.commit(&LogBatch { records: some.to_vec(), ..LogBatch::default() }));
         }
+        if last.is_some() {
+            self.commit(&LogBatch { rows: batch.rows, checkpoint: last, ..LogBatch::default() });
+        }
+    }
+
+    fn commit(&mut self, batch: &LogBatch) -> Position {
+        let Commit::Committed(last) = self.writer.commit_batch(batch) else { panic!("a batch is written") };
+        last
     }
 
     /// Writes the rest and closes the log cleanly.

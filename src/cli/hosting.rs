@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
-use systole_kit::nats::{WorkerEvent, WorkerFault};
+use systole_kit::nats::WorkerEvent;
 use systole_kit::schema::find_nearest;
-use tokio::sync::watch;
 
 use super::exit::CommandExit;
+use super::host_run::HostRun;
 use super::local_organism;
 use super::permissions::report_no_keys;
 use super::place::{Place, quote_path};
@@ -21,7 +20,7 @@ use systole_bus::managed::BrokerFolder;
 use systole_carriers::InheritedVariables;
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
-use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
+use systole_organism::hosting::{HostEvent, HostPlan, HostReporter};
 use systole_organism::inline_listeners::ListenerScope;
 use systole_organism::planning;
 use systole_system::failpoint::{self, Failpoint};
@@ -68,6 +67,12 @@ impl HostPart {
         place: &Place,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
+        let read_plan = || self.plan_host(screen, place);
+        Ok(HostRun { screen, read_plan: &read_plan }.host_until_signal(read_plan()?, signals).await)
+    }
+
+    /// The listeners to run here, as the file says now.
+    fn plan_host(&self, screen: Screen, place: &Place) -> Result<HostPlan, CommandExit> {
         let mut file = place.organism(screen)?;
         let names = self.choose_listeners(screen, &file)?;
         let (url, keys) = self.find_entrances(screen, place, &file, &names)?;
@@ -78,7 +83,7 @@ impl HostPart {
             .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
-        let hosting = HostPlan {
+        Ok(HostPlan {
             inline: planning::build_agents(&file, ListenerScope::OneOfMany)
                 .map_err(|missing| local_organism::report_missing_part(screen, &missing))?,
             composition: file.composition,
@@ -87,9 +92,7 @@ impl HostPart {
             url,
             keys,
             tell: build_reporter(screen),
-        };
-        say_started(screen, &hosting);
-        Ok(host_until_signal(screen, hosting, signals).await)
+        })
     }
 
     /// The listeners to run here.
@@ -190,18 +193,6 @@ fn read_address(screen: Screen, place: &Place, file: &Path) -> Result<String, Co
     }
 }
 
-/// Reports what runs here, for people or as data.
-fn say_started(screen: Screen, hosting: &HostPlan) {
-    let names: Vec<&str> = hosting.composition.listeners.keys().map(Name::as_str).collect();
-    let (organism, pid) = (hosting.composition.organism.as_str(), std::process::id());
-    if screen.json {
-        return screen.show_value(&json!({"organism": organism, "role": "listeners", "pid": pid,
-            "listeners": names, "broker": hosting.url}));
-    }
-    let pid = pid.to_string();
-    screen.say(format!("{organism} hosts {} over {}, as process {pid}", names.join(", "), hosting.url));
-}
-
 /// Reports events on stderr, one per line, after the listener's name.
 fn build_reporter(screen: Screen) -> HostReporter {
     Arc::new(move |listener: &Name, happened: &HostEvent| {
@@ -215,44 +206,4 @@ fn build_reporter(screen: Screen) -> HostReporter {
         };
         screen.say(format!("{}: {words}", listener.as_str()));
     })
-}
-
-/// Hosts until a signal comes; the second one ends at once.
-async fn host_until_signal(screen: Screen, hosting: HostPlan, signals: &mut Signals) -> CommandExit {
-    let (stop, stopping) = watch::channel(false);
-    let mut hosted = std::pin::pin!(hosting::host_listeners(hosting, stopping));
-    let exit = tokio::select! {
-        ended = &mut hosted => return report_end(screen, ended),
-        exit = signals.next() => exit,
-    };
-    screen.say("stopping: takes no more work, and running deliveries get 5 s; a second signal stops at once");
-    stop.send_replace(true);
-    tokio::select! {
-        ended = &mut hosted => match ended {
-            Ok(()) => {
-                screen.say("stopped");
-                exit
-            }
-            ended => report_end(screen, ended),
-        },
-        _ = signals.next() => {
-            screen.say("stopped at once; running deliveries are lost, and retried as the file says");
-            CommandExit::Stopped
-        }
-    }
-}
-
-fn report_end(screen: Screen, ended: Result<(), HostFault>) -> CommandExit {
-    let Err(unhosted) = ended else { return CommandExit::Done };
-    let exit = match unhosted {
-        HostFault::Listener(_) => CommandExit::Configuration,
-        HostFault::Worker { .. } | HostFault::Late => CommandExit::Unavailable,
-    };
-    screen.fail(exit, &unhosted);
-    if let HostFault::Worker { why: WorkerFault::Forbidden { .. }, .. } = unhosted {
-        screen.say(
-            "  try: --keys with the folder of the keys that this broker's configuration was written with",
-        );
-    }
-    exit
 }

@@ -33,6 +33,7 @@ mod forms;
 mod fresh;
 mod graph;
 mod help;
+mod host_run;
 mod hosting;
 mod init;
 mod keygen;

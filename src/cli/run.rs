@@ -88,6 +88,7 @@ impl RunCommand {
         local_organism::with_runtime(screen, async {
             // Signal handling starts before anything else, so that no signal interrupts a half-finished start.
             let mut signals = Signals::listen_as_server(screen)?;
+            signals.reload_on_hangup();
             if self.accept_loss.is_some() && self.part.role == Some(HostRole::Listeners) {
                 return Err(report_no_log_file(screen, "a host has no log"));
             }
@@ -100,7 +101,6 @@ impl RunCommand {
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
-            signals.reload_on_hangup();
             let (mut was_here, mut told, mut again) = (false, None::<Instant>, None::<Box<NextRun>>);
             loop {
                 let next = match again.take() {

@@ -216,11 +216,15 @@ fn b21_a_step_whose_time_is_over_says_who_was_away() {
     let asked = systole(folder.path(), &["ask", "Hi"]);
     let words = "it took longer than 4s (it waits: the program of tool cannot be started)";
     assert!(asked.code == Some(1) && flat(&asked.stderr).contains(words), "{asked:?}");
-    // The workflow learns why the call of its child thread ended.
+    // The workflow learns why the call of its child thread ended. The first call may have been tried more than once.
+    let all = systole(folder.path(), &["log", "--json"]).kinds();
+    let waited = all.iter().filter(|kind| *kind == "attempt/waits").count();
     let thread = sends(folder.path(), "plan");
-    until(folder.path(), "attempt/waits", 2);
+    until(folder.path(), "attempt/waits", waited + 1);
     let cancelled = systole(folder.path(), &["cancel", "--to", "tool"]);
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
+    // It is handed the news before it fails.
+    until(folder.path(), "outcome/listener.failed", 2);
     let told = flat(&systole(folder.path(), &["why", &thread]).stdout);
     assert!(told.contains("cancelled by operator: the program of tool cannot be started"), "{told}");
     running.interrupt();

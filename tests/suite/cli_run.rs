@@ -199,7 +199,8 @@ pub(crate) fn start_held() -> (tempfile::TempDir, Running) {
     for pipe in ["gate", "asked"] {
         assert!(Command::new("mkfifo").arg(folder.path().join(pipe)).status().unwrap().success());
     }
-    let organism = Running::organism(folder.path());
+    let mut organism = Running::as_service(folder.path(), &["run"], &[]);
+    organism.says("its log is");
     ask(&run_file(folder.path()), "POST", "/v1/messages", &[("Idempotency-Key", "k1")], &say("hello"));
     // Opening blocks until the listener has the message and opens the other end.
     drop(std::fs::File::open(folder.path().join("asked")).unwrap());

@@ -179,7 +179,7 @@ fn a_conflict_stores_nothing_of_its_batch(mut log: ContractLog) {
         records: vec![good.clone().into(), bad.into()],
         documents: vec![document.clone()],
         rows: vec![row.clone()],
-        checkpoint: true,
+        checkpoint: Some(Position(3)),
     };
     conflict(&mut log, &refused);
     assert_eq!(log.reader.read_last(), Ok(Position(1)));
@@ -206,7 +206,10 @@ fn opening_reads_working_rows_and_what_came_later(mut log: ContractLog) {
     assert_eq!((empty.last, empty.rows.len(), empty.records.len()), (Position(0), 0, 0));
     let before = [1, 2, 3].map(|n| author.note(&root(n), 10));
     let rows = vec![row(1, 1, true), row(2, 1, false), row(3, 1, true)];
-    committed(&mut log, &LogBatch { rows: rows.clone(), checkpoint: true, ..batch(before.to_vec()) });
+    committed(
+        &mut log,
+        &LogBatch { rows: rows.clone(), checkpoint: Some(Position(3)), ..batch(before.to_vec()) },
+    );
     let after = vec![author.note(&root(2), 10), author.note(&root(4), 10)];
     committed(&mut log, &batch(after.clone()));
     // A row that is written alone, as when a thread leaves memory, is not a checkpoint.

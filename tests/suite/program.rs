@@ -133,6 +133,14 @@ impl Running {
         Running::of(command(folder, arguments).envs(variables.iter().copied()).spawn().unwrap())
     }
 
+    /// The same without a terminal, as a service: HUP asks it for a reload.
+    pub(crate) fn as_service(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
+        let mut service = Command::new("/usr/bin/env");
+        service.args(["--default-signal=HUP", "setsid", env!("CARGO_BIN_EXE_systole")]).args(arguments);
+        service.current_dir(folder).envs(NO_MODEL).envs(variables.iter().copied()).stdin(Stdio::null());
+        Running::of(service.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
     /// Starts a command in a shell that runs `before` first.
     pub(crate) fn under(folder: &Path, before: &str, arguments: &[&str]) -> Running {
         let mut shell = Command::new("sh");

@@ -22,7 +22,7 @@ const KEY: &str = "sk-very-secret-key-1234";
 
 /// Adds up. Input that begins with `hold` waits at the door until it may continue, and input that begins with `die`
 /// ends the program.
-const TILL: &str = r#"
+pub(crate) const TILL: &str = r#"
 import os, socket, sys
 import xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/shop/v1}"
@@ -83,7 +83,7 @@ pub(crate) fn lets_in(mut caller: TcpStream) {
 pub(crate) struct RoleHouse {
     pub(crate) server: NatsServer,
     pump: tempfile::TempDir,
-    host: tempfile::TempDir,
+    pub(crate) host: tempfile::TempDir,
     pub(crate) mock: MockModel,
 }
 
@@ -149,7 +149,7 @@ impl RoleHouse {
     /// A host, with these options.
     pub(crate) fn hosts(&self, options: &[&str]) -> Running {
         let arguments = [&["run", "--role", "listeners", "--keys", "keys"], options].concat();
-        Running::start_with(self.host.path(), &arguments, &[("MODEL_KEY", KEY)])
+        Running::as_service(self.host.path(), &arguments, &[("MODEL_KEY", KEY)])
     }
 
     /// A host of that one listener, connected to the broker.

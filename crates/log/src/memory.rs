@@ -132,8 +132,8 @@ impl HeldRecords {
         for row in &batch.rows {
             self.rows.insert(row.thread.clone(), row.clone());
         }
-        if batch.checkpoint {
-            self.checkpoint = self.records.len();
+        if let Some(checkpoint) = batch.checkpoint {
+            self.checkpoint = usize::try_from(checkpoint.0).unwrap_or(usize::MAX);
         }
     }
 

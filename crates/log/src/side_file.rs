@@ -91,6 +91,8 @@ impl SideFile {
         let open = || -> rusqlite::Result<Option<Connection>> {
             let connection = Connection::open_with_flags(path, flags)?;
             check_layout(&connection, wait)?;
+            // SQLite keeps the pages that a statement changes until it has ended: in memory, not in a file.
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
             self.create_layout(&connection)?;
             Ok(self.is_ours(&connection)?.then_some(connection))
         };

@@ -79,7 +79,7 @@ impl Disk {
         let Some(batch) = writing.filter(|_| dice.permille(400)) else { return };
         if self.plant == Some(Plant::TornBatch) {
             let kept = dice.between(0, batch.records.len() as u64);
-            let mut torn = LogBatch { rows: Vec::new(), checkpoint: false, ..batch.clone() };
+            let mut torn = LogBatch { rows: Vec::new(), checkpoint: None, ..batch.clone() };
             torn.records.truncate(usize::try_from(kept).unwrap_or(0));
             let _torn = self.log.commit_batch(&torn);
             return;

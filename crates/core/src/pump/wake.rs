@@ -114,10 +114,10 @@ pub struct RecoveredLog {
 /// Rows for a log that is written elsewhere and only followed here: with them, opening the log need only fold the
 /// records after them.
 pub fn make_checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
-    let (_, threads) = fold_log(reader, &NoObserver)?;
+    let (opening, threads) = fold_log(reader, &NoObserver)?;
     let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
-    Ok(LogBatch { rows, checkpoint: true, ..LogBatch::default() })
+    Ok(LogBatch { rows, checkpoint: Some(opening.last), ..LogBatch::default() })
 }
 
 /// Continues from what the log holds.

@@ -52,11 +52,10 @@ pub struct LogBatch {
     pub records: Vec<Arc<Record>>,
     /// Documents that the records name. One that is already stored stays as it is.
     pub documents: Vec<StoredDocument>,
-    /// Rows that replace the stored ones. If `checkpoint` is set, they cover every thread touched since the last
-    /// checkpoint, in its state after the last record of this batch.
+    /// Rows that replace the stored ones, in their state after the last record of this batch.
     pub rows: Vec<FoldRow>,
-    /// Whether opening the log needs to fold only the records after this batch.
-    pub checkpoint: bool,
+    /// From now on opening the log needs to fold only the records after that position: the stored rows cover all before.
+    pub checkpoint: Option<Position>,
 }
 
 /// A file that a program was started with: the program itself, or one that its command line names.

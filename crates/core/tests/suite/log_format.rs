@@ -42,7 +42,7 @@ fn batches() -> [LogBatch; 2] {
         rows: rows
             .map(|(thread, seq, working)| FoldRow { thread, seq, working, bytes: b"fold".to_vec() })
             .to_vec(),
-        checkpoint: true,
+        checkpoint: Some(Position(4)),
         ..batch(records)
     };
     let refusal = author.record(&root(1), b"<system-error/>", |header| {

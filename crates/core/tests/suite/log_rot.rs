@@ -11,7 +11,7 @@ use systole_core::pump::wake::{recover_log, wake_thread};
 use systole_core::types::flow::JudgedContent;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{
-    Commit, FoldRow, LogBatch, LogFault, LogReader, LogWriter as _, NoObserver,
+    Commit, FoldRow, LogBatch, LogFault, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_log::sqlite;
 
@@ -40,7 +40,8 @@ fn write_log(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     assert_eq!(working, [false, true, true, false], "one rests and two are at work");
     let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let before = stage.records.len();
-    let first = LogBatch { rows, checkpoint: true, ..batch(stage.records.clone()) };
+    let checkpoint = Some(Position(before as u64));
+    let first = LogBatch { rows, checkpoint, ..batch(stage.records.clone()) };
     assert!(matches!(opened.writer.commit_batch(&first), Commit::Committed(_)));
     stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("later", "agent", Some(&root()));
@@ -175,9 +176,12 @@ fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     edit_at(&folder.log(), &format!("CREATE TABLE old AS SELECT * FROM fold WHERE thread = {of}"));
     let before = stage.records.len();
     stage.steers("operator", "agent", Some(&waiting));
-    let newer = LogBatch { rows: rows(&stage), checkpoint: true, ..batch(stage.records.split_off(before)) };
-    assert!(!newer.records.is_empty());
-    let mut writer = sqlite::open_log(&folder.log()).unwrap().writer;
+    let records = stage.records.split_off(before);
+    assert!(!records.is_empty());
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    let checkpoint = Some(Position(opened.reader.read_last().unwrap().0 + records.len() as u64));
+    let newer = LogBatch { rows: rows(&stage), checkpoint, ..batch(records) };
+    let mut writer = opened.writer;
     assert!(matches!(writer.commit_batch(&newer), Commit::Committed(_)));
     drop(writer);
     let whole = read_as_it_is(&folder.log()).unwrap();

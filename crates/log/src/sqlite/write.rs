@@ -426,7 +426,7 @@ fn insert_batch(
     for row in &batch.rows {
         rows.push((known.number_thread(connection, &row.thread)?, row));
     }
-    rows::set_rows(connection, &rows, batch.checkpoint.then_some(last))?;
+    rows::set_rows(connection, &rows, batch.checkpoint)?;
     known.place_threads(connection, last)?;
     Ok(last)
 }

@@ -196,7 +196,7 @@ fn damage_further_back_is_for_verify_all() {
     assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
     edit(&folder, "UPDATE record SET time = time - 1 WHERE pos = 50");
     let mut opened = sqlite::open_log(&folder.log()).unwrap();
-    let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
+    let checkpoint = LogBatch { checkpoint: Some(Position(10_050)), ..LogBatch::default() };
     assert_eq!(opened.writer.commit_batch(&checkpoint), Commit::Committed(Position(10_050)));
     drop(opened);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
@@ -393,7 +393,7 @@ fn the_secret_is_the_owners_alone_and_stays() {
 fn a_log_that_was_cut_back_behind_its_checkpoint_is_refused() {
     let folder = Folder::new();
     written(&folder, 20);
-    let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
+    let checkpoint = LogBatch { checkpoint: Some(Position(20)), ..LogBatch::default() };
     let committed = sqlite::open_log(&folder.log()).unwrap().writer.commit_batch(&checkpoint);
     assert_eq!(committed, Commit::Committed(Position(20)));
     edit(&folder, "DELETE FROM record WHERE pos > 17");

@@ -166,7 +166,8 @@ fn a_thread_is_read_whole_wherever_its_entries_are() {
         });
         let records: Vec<_> = records.collect();
         wrote.extend(records.iter().cloned());
-        let rows = LogBatch { checkpoint: dice.below(8) == 0, ..batch(records) };
+        let checkpoint = (dice.below(8) == 0).then_some(Position(wrote.len() as u64));
+        let rows = LogBatch { checkpoint, ..batch(records) };
         assert_eq!(opened.writer.commit_batch(&rows), Commit::Committed(Position(wrote.len() as u64)));
         compare(&opened.reader, &wrote, dice, "in the process");
         compare(&beside, &wrote, dice, "beside the process");

@@ -8,6 +8,7 @@
 mod relay;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,10 @@ use systole_system::tasks::{self, TaskKind};
 
 use crate::limits;
 
+pub use crate::limits::HOST_GRACE;
+
 /// The plan of a host.
+#[derive(Clone)]
 pub struct HostPlan {
     /// The organism, with only the hosted listeners.
     pub composition: Composition,
@@ -74,13 +78,16 @@ pub enum HostFault {
         why: WorkerFault,
     },
     /// Something was still running when the time for the stop was over.
-    #[error("some deliveries were still running after {} s", limits::HOST_END.as_secs())]
-    Late,
+    #[error("some deliveries were still running after {} s", .0.as_secs())]
+    Late(Duration),
 }
 
-/// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
-/// grace. The others are reported to the pump as lost.
-pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<(), HostFault> {
+/// Hosts listeners until `stop` has a grace, or until one of them cannot be hosted. Running deliveries may then end within
+/// the grace. The others are reported to the pump as lost.
+pub async fn host_listeners(
+    hosting: HostPlan,
+    mut stop: watch::Receiver<Option<Duration>>,
+) -> Result<(), HostFault> {
     let (reports, heard) = mpsc::channel(limits::QUEUE);
     let (pace, steps) = (CarrierWaits::default(), hosting.steps);
     let equipment = CarrierEquipment {
@@ -94,7 +101,7 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
         is_still: false,
     };
     let carriers = Arc::new(Carriers::start_all(&hosting.composition, equipment, reports)?);
-    let (drain, draining) = watch::channel(false);
+    let (drain, draining) = watch::channel(None);
     let relays = Relays::new(carriers.clone(), hosting.inline, hosting.tell.clone(), draining);
     let (leave, left) = oneshot::channel::<()>();
     let sorting = relays.clone();
@@ -117,15 +124,30 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
     let ended = tokio::select! {
         ended = wait_for_all(&mut said) => ended,
         // A dropped sender also means stop.
-        _ = stop.wait_for(|stop| *stop) => Ok(()),
+        _ = stop.wait_for(Option::is_some) => Ok(()),
     };
-    drain.send_replace(true);
-    let rest =
-        tokio::time::timeout(limits::HOST_END, wait_for_all(&mut said)).await.unwrap_or(Err(HostFault::Late));
+    let grace = stop.borrow_and_update().unwrap_or(limits::HOST_GRACE);
+    drain.send_replace(Some(grace));
+    let all = grace + limits::HOST_END;
+    let rest = tokio::select! {
+        rest = tokio::time::timeout(all, wait_for_all(&mut said)) => rest.unwrap_or(Err(HostFault::Late(all))),
+        never = pass_grace_on(&mut stop, &drain) => match never {},
+    };
     carriers.stop_all().await;
     drop(leave);
     sorter.wait_for_end().await;
     ended.and(rest)
+}
+
+/// Passes on a grace that is changed while running deliveries end.
+async fn pass_grace_on(
+    stop: &mut watch::Receiver<Option<Duration>>,
+    drain: &watch::Sender<Option<Duration>>,
+) -> Infallible {
+    while stop.changed().await.is_ok() {
+        drain.send_replace(*stop.borrow_and_update());
+    }
+    std::future::pending().await
 }
 
 /// Waits until every worker has ended, or one of them cannot serve.
@@ -161,7 +183,7 @@ fn start_worker(
     worker: Worker,
     listener: &Listener,
     (relays, tell): (&Arc<Relays>, &HostReporter),
-    drain: &watch::Sender<bool>,
+    drain: &watch::Sender<Option<Duration>>,
     say: &mpsc::Sender<Result<(), HostFault>>,
 ) {
     let (name, idle) = (listener.name.clone(), listener.idle_ms.map(Duration::from_millis));
@@ -172,7 +194,7 @@ fn start_worker(
     let mut stop = drain.subscribe();
     let stopped = async move {
         // The sender of `stop` lives as long as the host.
-        let _drained = stop.wait_for(|stop| *stop).await;
+        let _drained = stop.wait_for(Option::is_some).await;
     };
     let (say, fell) = (say.clone(), say.clone());
     let (of, fallen) = (name.clone(), name.clone());

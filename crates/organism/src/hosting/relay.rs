@@ -56,7 +56,7 @@ pub(super) struct Relays {
     carriers: Arc<Carriers>,
     inline: BTreeMap<Name, Arc<dyn InlineListener>>,
     tell: HostReporter,
-    draining: watch::Receiver<bool>,
+    draining: watch::Receiver<Option<Duration>>,
     routes: Mutex<RelayRoutes>,
 }
 
@@ -85,7 +85,7 @@ impl Relays {
         carriers: Arc<Carriers>,
         inline: BTreeMap<Name, Arc<dyn InlineListener>>,
         tell: HostReporter,
-        draining: watch::Receiver<bool>,
+        draining: watch::Receiver<Option<Duration>>,
     ) -> Arc<Relays> {
         Arc::new(Relays { carriers, inline, tell, draining, routes: Mutex::default() })
     }
@@ -356,12 +356,25 @@ impl Relays {
         }
     }
 
-    /// Waits until the host has to stop, then for the grace.
+    /// Waits until the host has to stop, then for the grace, which may be changed.
     async fn wait_for_grace(&self) {
         let mut draining = self.draining.clone();
-        // The sender of `draining` lives as long as the host.
-        drop(draining.wait_for(|draining| *draining).await);
-        sleep(crate::limits::HOST_GRACE).await;
+        loop {
+            let grace = *draining.borrow_and_update();
+            tokio::select! {
+                () = wait_for(grace) => return,
+                // The sender of `draining` lives as long as the host.
+                changed = draining.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+/// Waits that long, or forever if nothing is set.
+async fn wait_for(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::Engine;
 use super::batch::{BatchWriting, PendingEffect, Recorded, WriteReport};
+use super::checkpoint_sweep::CheckpointSweep;
 use crate::pump::event::Effect;
 use crate::pump::state::{Thread, ThreadState};
 use crate::rules::core_payload;
@@ -18,20 +19,19 @@ use crate::types::refusal::Refusal;
 
 impl Engine {
     pub(super) fn swap_batch(&mut self) -> Option<LogBatch> {
-        if self.writing.is_some() || self.filling.is_empty() {
+        if self.writing.is_some() || self.filling.is_empty() && self.sweep.is_over() {
             return None;
         }
         let mut filling = std::mem::take(&mut self.filling);
         self.since_checkpoint += filling.batch.records.len();
-        if self.is_checkpoint_due() || filling.checkpoint {
+        if self.sweep.is_over() && (self.is_checkpoint_due() || filling.checkpoint) {
             self.since_checkpoint = 0;
-            filling.batch.checkpoint = true;
-            let dirty = std::mem::take(&mut self.dirty);
-            let rows = dirty.iter().filter_map(|id| self.state.find_thread(id)).map(|t| t.to_row());
-            filling.batch.rows = rows.collect();
-            // A set has no order, and the written bytes must not depend on how it stores its elements.
-            filling.batch.rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+            let at = Position(self.last.0 + filling.batch.records.len() as u64);
+            self.sweep = CheckpointSweep::begin(std::mem::take(&mut self.dirty), at);
+        } else {
+            self.filling.checkpoint = filling.checkpoint;
         }
+        self.write_due_rows(&mut filling.batch);
         let batch = filling.batch;
         let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
         if ends_a_child {
@@ -45,6 +45,19 @@ impl Engine {
             effects: filling.effects,
         });
         Some(batch)
+    }
+
+    /// Writes the next rows of a checkpoint. Everyone waits for a commit, so a checkpoint of many threads takes several.
+    fn write_due_rows(&mut self, batch: &mut LogBatch) {
+        // More than one row for each record, so that a checkpoint ends however much comes meanwhile.
+        let most = limits::CHECKPOINT_ROWS.max(2 * batch.records.len());
+        for id in self.sweep.take_next(most) {
+            let Some(thread) = self.state.find_thread(&id) else { continue };
+            batch.rows.push(thread.to_row());
+            // The row is as new as this batch.
+            self.dirty.remove(&id);
+        }
+        batch.checkpoint = self.sweep.take_end();
     }
 
     /// A checkpoint writes a row for every thread touched since the last one, so the more threads are at

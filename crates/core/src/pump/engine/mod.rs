@@ -4,6 +4,7 @@
 
 mod adopting;
 mod batch;
+mod checkpoint_sweep;
 mod commit;
 mod deliver;
 mod fresh_records;
@@ -77,8 +78,10 @@ pub struct Engine {
     writing: Option<batch::BatchWriting>,
     /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
-    /// Threads touched or woken since the last checkpoint.
+    /// Threads touched or woken since the last checkpoint began.
     dirty: FastSet<ThreadId>,
+    /// The checkpoint that is being written.
+    sweep: checkpoint_sweep::CheckpointSweep,
     /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
     /// that was only woken must bring the next checkpoint nearer too.
     since_checkpoint: usize,
@@ -158,6 +161,7 @@ impl Engine {
             writing: None,
             recorded: VecDeque::new(),
             dirty: FastSet::default(),
+            sweep: checkpoint_sweep::CheckpointSweep::default(),
             // Without this, pumps that die again and again would leave ever more records to fold for their
             // successors.
             since_checkpoint,
@@ -400,7 +404,7 @@ impl Engine {
 
     /// Whether everything decided is on disk.
     pub fn is_flushed(&self) -> bool {
-        self.writing.is_none() && self.filling.is_empty()
+        self.writing.is_none() && self.filling.is_empty() && self.sweep.is_over()
     }
 
     /// The last position on disk.

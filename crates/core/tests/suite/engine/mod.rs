@@ -1,5 +1,6 @@
 //! The tests of the engine between fake ports, with what `rig.rs` gives them.
 
+mod checkpoints;
 mod deliveries;
 mod drained;
 mod elsewhere;

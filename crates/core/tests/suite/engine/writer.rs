@@ -120,17 +120,3 @@ fn nothing_is_recorded_after_the_last_word() {
     rig.settle();
     assert_eq!(rig.seen(), ["tool 1 t1 a2"], "what was not taken counts as lost");
 }
-
-#[test]
-fn rows_of_a_checkpoint_stand_in_order_of_their_threads() {
-    let mut rig = Rig::new();
-    for n in 0..40 {
-        rig.asks(n, &format!("k{n}"), "quiet", None);
-    }
-    rig.settle();
-    rig.engine.checkpoint_soon();
-    rig.hand_over();
-    let rows: Vec<ThreadId> = rig.writing[0].rows.iter().map(|row| row.thread.clone()).collect();
-    assert_eq!(rows.len(), 41, "forty roots and sys");
-    assert!(rows.is_sorted(), "{rows:?}");
-}
