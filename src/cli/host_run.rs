@@ -13,7 +13,7 @@ use super::screen::Screen;
 use super::signals::{SignalledWish, Signals};
 use systole_core::types::ids::Name;
 use systole_doors::reloading::RELOAD_DRAIN;
-use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
+use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter, HostStop};
 use systole_organism::reloading::programs::try_programs;
 
 /// A host that runs, and how its file is read again.
@@ -25,64 +25,75 @@ pub(super) struct HostRun<'a> {
 impl HostRun<'_> {
     /// Hosts until a signal to stop; the second one ends at once. A hangup without a terminal takes the file again.
     pub(super) async fn host_until_signal(&self, plan: HostPlan, signals: &mut Signals) -> CommandExit {
+        // The plan before, as long as this one has not connected.
         let (mut plan, mut before) = (plan, None);
         loop {
             say_started(self.screen, &plan);
-            match self.host_plan(&plan, signals).await {
+            let connected = ConnectedListeners::default();
+            let ended = self.host_plan(&plan, &connected, signals).await;
+            if connected.has_all(&plan) {
+                before = None;
+            }
+            match ended {
                 HostEnd::Over(exit) => return exit,
-                HostEnd::Reload(next) => before = Some(std::mem::replace(&mut plan, *next)),
                 HostEnd::Unfit => {}
-                HostEnd::Ended { fault, is_connected } => match before.take().filter(|_| !is_connected) {
-                    Some(old) => {
-                        report_end(self.screen, fault);
-                        self.screen.say("the reload failed, and the configuration before goes on");
-                        plan = old;
+                HostEnd::Reload(next) => {
+                    let old = std::mem::replace(&mut plan, *next);
+                    before = before.or(Some(old));
+                }
+                HostEnd::Fault(fault) => {
+                    let exit = report_end(self.screen, fault);
+                    let Some(old) = before.take() else { return exit };
+                    self.screen.say("the reload failed, and the configuration before goes on");
+                    plan = old;
+                }
+            }
+        }
+    }
+
+    async fn host_plan(
+        &self,
+        plan: &HostPlan,
+        connected: &ConnectedListeners,
+        signals: &mut Signals,
+    ) -> HostEnd {
+        let (stop, stopping) = watch::channel(None);
+        let mut hosted = std::pin::pin!(hosting::host_listeners(connected.watch(plan), stopping));
+        let mut next: Option<HostPlan> = None;
+        loop {
+            tokio::select! {
+                ended = &mut hosted => match (ended, next) {
+                    (Err(fault), _) => return HostEnd::Fault(fault),
+                    (Ok(()), None) => return HostEnd::Over(CommandExit::Done),
+                    (Ok(()), Some(next)) => return self.try_plan(plan, next, signals).await,
+                },
+                wish = signals.next_wish() => match wish {
+                    SignalledWish::Stop(exit) => {
+                        stop.send_replace(Some(HostStop::default()));
+                        return HostEnd::Over(self.await_end(exit, hosted, signals).await);
                     }
-                    None => return report_end(self.screen, fault),
+                    // The newest order counts.
+                    SignalledWish::Reload => if let Some(read) = self.read_again() {
+                        if next.replace(read).is_none() {
+                            let time = RELOAD_DRAIN.as_secs();
+                            self.screen.say(format!("reloads: takes no more work; running deliveries get {time} s"));
+                        }
+                        // What is done waits for a pump that is away.
+                        stop.send_replace(Some(HostStop { grace: RELOAD_DRAIN, is_bounded: false }));
+                    },
                 },
             }
         }
     }
 
-    async fn host_plan(&self, plan: &HostPlan, signals: &mut Signals) -> HostEnd {
-        let (connected, (stop, stopping)) = (Connected::default(), watch::channel(None));
-        let mut hosted = std::pin::pin!(hosting::host_listeners(connected.watch(plan), stopping));
-        let mut next = loop {
-            tokio::select! {
-                ended = &mut hosted => return match ended {
-                    Ok(()) => HostEnd::Over(CommandExit::Done),
-                    Err(fault) => HostEnd::Ended { fault, is_connected: connected.has_all(plan) },
-                },
-                wish = signals.next_wish() => match wish {
-                    SignalledWish::Stop(exit) => {
-                        stop.send_replace(Some(hosting::HOST_GRACE));
-                        return HostEnd::Over(self.await_end(exit, hosted, signals).await);
-                    }
-                    SignalledWish::Reload => if let Some(next) = self.read_again() { break next },
-                },
-            }
+    /// Tries the programs of another plan, now that nothing runs.
+    async fn try_plan(&self, plan: &HostPlan, next: HostPlan, signals: &mut Signals) -> HostEnd {
+        let trial = try_programs(&next.composition, &plan.composition, &next.surroundings);
+        let tried = tokio::select! {
+            tried = trial => tried,
+            exit = signals.next() => return HostEnd::Over(exit),
         };
-        let time = RELOAD_DRAIN.as_secs();
-        self.screen
-            .say(format!("reloads: takes no more work, and waits up to {time} s for running deliveries"));
-        stop.send_replace(Some(RELOAD_DRAIN));
-        loop {
-            tokio::select! {
-                ended = &mut hosted => match ended {
-                    Ok(()) => break,
-                    Err(fault) => return HostEnd::Over(report_end(self.screen, fault)),
-                },
-                wish = signals.next_wish() => match wish {
-                    SignalledWish::Stop(exit) => {
-                        stop.send_replace(Some(hosting::HOST_GRACE));
-                        return HostEnd::Over(self.await_end(exit, hosted, signals).await);
-                    }
-                    // The newest order counts.
-                    SignalledWish::Reload => next = self.read_again().unwrap_or(next),
-                },
-            }
-        }
-        match try_programs(&next.composition, &plan.composition, &next.surroundings).await {
+        match tried {
             Ok(()) => HostEnd::Reload(Box::new(next)),
             Err(words) => {
                 self.screen.say(format!("the reload failed, and the configuration before goes on: {words}"));
@@ -129,11 +140,8 @@ impl HostRun<'_> {
 /// How the hosting of a plan ended.
 enum HostEnd {
     Over(CommandExit),
-    /// It ended by itself; whether each of its listeners was connected before.
-    Ended {
-        fault: HostFault,
-        is_connected: bool,
-    },
+    /// A listener cannot be hosted.
+    Fault(HostFault),
     /// For another plan.
     Reload(Box<HostPlan>),
     /// For another plan with a program that does not start.
@@ -142,9 +150,9 @@ enum HostEnd {
 
 /// The listeners that were connected.
 #[derive(Default)]
-struct Connected(Arc<Mutex<BTreeSet<Name>>>);
+struct ConnectedListeners(Arc<Mutex<BTreeSet<Name>>>);
 
-impl Connected {
+impl ConnectedListeners {
     /// The same plan; it notes who is connected.
     fn watch(&self, plan: &HostPlan) -> HostPlan {
         let (seen, tell) = (self.0.clone(), plan.tell.clone());

@@ -65,6 +65,24 @@ fn d9_a_host_takes_its_file_again_after_hup_and_ends_what_is_out_first() {
 }
 
 #[test]
+fn d9_what_a_host_has_done_waits_for_a_pump_that_is_away_also_over_a_reload() {
+    let door = ProgramGate::open();
+    let house = RoleHouse::build(SILENT, &door, "");
+    let (pump, mut host) = (house.pumps(), house.hosts_one("till"));
+    let (thread, held) = (house.sends("hold"), door.comes());
+    assert_eq!(stops(pump).code, Some(0));
+    host.signal(Signal::HUP);
+    host.says("reloads: takes no more work");
+    lets_in(held);
+    // The host is ready again when its answer was taken.
+    let pump = house.pumps();
+    host.says("till: connected");
+    assert_eq!(house.told(&thread), ["message/request", "message/final"], "one attempt");
+    assert_eq!(stops(host).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
 fn d9_a_host_goes_on_as_before_if_its_file_cannot_be_run() {
     let house = RoleHouse::build(SILENT, &ProgramGate::open(), "");
     let (pump, mut host) = (house.pumps(), house.hosts_one("till"));

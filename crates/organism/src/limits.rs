@@ -44,7 +44,7 @@ pub(crate) const LAST_READS: Duration = Duration::from_secs(1);
 /// How long the places of a checkpoint may take together.
 pub const CHECKPOINT_SENDING: Duration = Duration::from_secs(20);
 /// How long running deliveries may take to end when a host stops.
-pub const HOST_GRACE: Duration = Duration::from_secs(5);
+pub(crate) const HOST_GRACE: Duration = Duration::from_secs(5);
 /// How much longer the stop of a host may take: a request under way has seven seconds.
 pub(crate) const HOST_END: Duration = Duration::from_secs(10);
 

@@ -166,6 +166,8 @@ pub const REPLIES_READ_BYTES: usize = 8 << 20;
 pub const CHECKPOINT_RECORDS: usize = 4096;
 /// Fewest rows that a commit takes of a checkpoint.
 pub const CHECKPOINT_ROWS: usize = 64;
+/// Most commits of a checkpoint.
+pub const CHECKPOINT_COMMITS: usize = 64;
 /// Records for each row that a checkpoint writes, when many threads are working.
 pub const RECORDS_PER_ROW: usize = 8;
 /// Most records between two checkpoints, and therefore most records to fold when a log opens.

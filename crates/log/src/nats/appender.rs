@@ -131,11 +131,20 @@ impl LogWriter for NatsAppender {
         if let Err(words) = self.runtime.block_on(self.bundle_writer.catch_up()) {
             return ReadBack::Broken(words.into());
         }
-        let tail = &self.bundle_writer.follower.tail;
+        let follower = &mut self.bundle_writer.follower;
         match &self.doubt {
-            Some((_, sealed)) if sealed.hash == tail.followed.bundle => {
+            Some((_, sealed)) if sealed.hash == follower.tail.followed.bundle => {
+                // The stream has no rows, and the pump counts on them.
+                let rows = LogBatch {
+                    rows: batch.rows.clone(),
+                    checkpoint: batch.checkpoint,
+                    ..LogBatch::default()
+                };
+                if let Err(fault) = follower.keep_rows(&rows) {
+                    return ReadBack::Broken(fault.into());
+                }
                 self.doubt = None;
-                ReadBack::Stored(self.bundle_writer.follower.copy.last())
+                ReadBack::Stored(follower.copy.last())
             }
             _ => ReadBack::Absent,
         }

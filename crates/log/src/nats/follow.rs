@@ -315,13 +315,17 @@ impl CopyFollower {
             return Ok(());
         }
         let batch = (self.fold)(&self.reader)?;
+        self.keep_rows(&batch)?;
+        self.folded = last;
+        Ok(())
+    }
+
+    /// Writes a batch of rows alone into the copy.
+    pub(super) fn keep_rows(&mut self, batch: &LogBatch) -> Result<(), LogFault> {
         let kept =
-            self.copy.prepare_batch(&batch).map_or_else(|commit| commit, |_| self.copy.keep_batch(None));
+            self.copy.prepare_batch(batch).map_or_else(|commit| commit, |_| self.copy.keep_batch(None));
         match kept {
-            Commit::Committed(_) => {
-                self.folded = last;
-                Ok(())
-            }
+            Commit::Committed(_) => Ok(()),
             Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
                 Err(LogFault::Io { path: self.copy.path().display().to_string(), why })
             }

@@ -8,7 +8,6 @@
 mod relay;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +27,6 @@ use systole_system::tasks::{self, TaskKind};
 
 use crate::limits;
 
-pub use crate::limits::HOST_GRACE;
-
 /// The plan of a host.
 #[derive(Clone)]
 pub struct HostPlan {
@@ -47,6 +44,21 @@ pub struct HostPlan {
     pub keys: BTreeMap<Name, PathBuf>,
     /// Called with the events of each listener.
     pub tell: HostReporter,
+}
+
+/// How a host stops.
+#[derive(Clone, Copy, Debug)]
+pub struct HostStop {
+    /// How long running deliveries may take.
+    pub grace: Duration,
+    /// Whether it also ends if the pump does not take what is done.
+    pub is_bounded: bool,
+}
+
+impl Default for HostStop {
+    fn default() -> HostStop {
+        HostStop { grace: limits::HOST_GRACE, is_bounded: true }
+    }
 }
 
 /// Called with the events of a listener.
@@ -82,11 +94,11 @@ pub enum HostFault {
     Late(Duration),
 }
 
-/// Hosts listeners until `stop` has a grace, or until one of them cannot be hosted. Running deliveries may then end within
-/// the grace. The others are reported to the pump as lost.
+/// Hosts listeners until `stop` says something, or until one of them cannot be hosted. Running deliveries may then end
+/// within the grace. The others are reported to the pump as lost.
 pub async fn host_listeners(
     hosting: HostPlan,
-    mut stop: watch::Receiver<Option<Duration>>,
+    mut stop: watch::Receiver<Option<HostStop>>,
 ) -> Result<(), HostFault> {
     let (reports, heard) = mpsc::channel(limits::QUEUE);
     let (pace, steps) = (CarrierWaits::default(), hosting.steps);
@@ -126,28 +138,42 @@ pub async fn host_listeners(
         // A dropped sender also means stop.
         _ = stop.wait_for(Option::is_some) => Ok(()),
     };
-    let grace = stop.borrow_and_update().unwrap_or(limits::HOST_GRACE);
-    drain.send_replace(Some(grace));
-    let all = grace + limits::HOST_END;
-    let rest = tokio::select! {
-        rest = tokio::time::timeout(all, wait_for_all(&mut said)) => rest.unwrap_or(Err(HostFault::Late(all))),
-        never = pass_grace_on(&mut stop, &drain) => match never {},
-    };
+    let rest = drain_workers(&mut said, &mut stop, &drain).await;
     carriers.stop_all().await;
     drop(leave);
     sorter.wait_for_end().await;
     ended.and(rest)
 }
 
-/// Passes on a grace that is changed while running deliveries end.
-async fn pass_grace_on(
-    stop: &mut watch::Receiver<Option<Duration>>,
+/// Waits until every worker has ended, within the time of the stop, which may be changed. Returns the first fault.
+async fn drain_workers(
+    said: &mut mpsc::Receiver<Result<(), HostFault>>,
+    stop: &mut watch::Receiver<Option<HostStop>>,
     drain: &watch::Sender<Option<Duration>>,
-) -> Infallible {
-    while stop.changed().await.is_ok() {
-        drain.send_replace(*stop.borrow_and_update());
+) -> Result<(), HostFault> {
+    let mut first = Ok(());
+    loop {
+        let HostStop { grace, is_bounded } = stop.borrow_and_update().unwrap_or_default();
+        drain.send_replace(Some(grace));
+        let all = grace + limits::HOST_END;
+        let end = async {
+            match is_bounded {
+                true => tokio::time::sleep(all).await,
+                false => std::future::pending().await,
+            }
+        };
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                ended = said.recv() => match ended {
+                    None => return first,
+                    Some(ended) => first = first.and(ended),
+                },
+                () = &mut end => return first.and(Err(HostFault::Late(all))),
+                Ok(()) = stop.changed() => break,
+            }
+        }
     }
-    std::future::pending().await
 }
 
 /// Waits until every worker has ended, or one of them cannot serve.

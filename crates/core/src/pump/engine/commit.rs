@@ -5,7 +5,6 @@
 
 use super::Engine;
 use super::batch::{BatchWriting, PendingEffect, Recorded, WriteReport};
-use super::checkpoint_sweep::CheckpointSweep;
 use crate::pump::event::Effect;
 use crate::pump::state::{Thread, ThreadState};
 use crate::rules::core_payload;
@@ -27,7 +26,7 @@ impl Engine {
         if self.sweep.is_over() && (self.is_checkpoint_due() || filling.checkpoint) {
             self.since_checkpoint = 0;
             let at = Position(self.last.0 + filling.batch.records.len() as u64);
-            self.sweep = CheckpointSweep::begin(std::mem::take(&mut self.dirty), at);
+            self.sweep.begin(std::mem::take(&mut self.dirty), at);
         } else {
             self.filling.checkpoint = filling.checkpoint;
         }
@@ -48,10 +47,9 @@ impl Engine {
     }
 
     /// Writes the next rows of a checkpoint. Everyone waits for a commit, so a checkpoint of many threads takes several.
+    /// At the end of a run no one waits any more.
     fn write_due_rows(&mut self, batch: &mut LogBatch) {
-        // More than one row for each record, so that a checkpoint ends however much comes meanwhile.
-        let most = limits::CHECKPOINT_ROWS.max(2 * batch.records.len());
-        for id in self.sweep.take_next(most) {
+        for id in self.sweep.take_next(batch.records.len(), self.stopping) {
             let Some(thread) = self.state.find_thread(&id) else { continue };
             batch.rows.push(thread.to_row());
             // The row is as new as this batch.
