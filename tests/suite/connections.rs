@@ -4,8 +4,10 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 use systole_organism::runfile::RunFile;
+use tokio::time::Instant;
 
 use crate::neighbours::{ANN, BEN, FILE, TOKENS};
 use crate::organism::{ECHO_XSD, PATIENT_PY, folder, say};
@@ -66,20 +68,39 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn d12_silent_connections_with_a_token_take_no_place_of_others() {
+    // Any connection is closed when it was idle for two minutes, which says nothing on a machine that is that slow.
+    let is_told = (0..5).any(|_| {
+        let began = Instant::now();
+        closes_the_idle_longest(&|| began.elapsed() > Duration::from_secs(90))
+    });
+    assert!(is_told, "too slow five times");
+}
+
+/// `false` if it was too late to tell.
+fn closes_the_idle_longest(is_late: &dyn Fn() -> bool) -> bool {
     let folder = house();
-    let (running, run) = start_limited(folder.path(), 200);
+    let (_running, run) = start_limited(folder.path(), 200);
     let mut other = knows(&run, BEN);
     let mut silent: Vec<TcpStream> = (0..500).map(|_| knows(&run, ANN)).collect();
-    assert!(!is_closed(&mut other), "they were all of one client");
     // A sixteenth of its files is for those that are idle, and one of them is of the other client.
-    for one in silent.iter_mut().take(489) {
-        assert_eq!(one.read(&mut [0; 64]).unwrap(), 0, "the ones that were idle longest are closed");
+    let open = loop {
+        let open: Vec<usize> = (0..500).filter(|n| !is_closed(&mut silent[*n])).collect();
+        if is_late() {
+            return false;
+        }
+        if open.len() <= 11 {
+            break open;
+        }
+    };
+    assert_eq!(open.len(), 11, "{open:?}");
+    // Which of two that came one after the other is idle first is not settled.
+    assert!(open.iter().all(|n| *n >= 470), "the ones that were idle longest are closed: {open:?}");
+    for one in open {
+        assert_eq!(asks_status(&mut silent[one], ANN), 200);
     }
-    for one in silent.iter_mut().skip(489) {
-        assert_eq!(asks_status(one, ANN), 200);
-    }
+    assert!(!is_closed(&mut other), "they were all of one client");
     assert_eq!(asks_status(&mut other, BEN), 200);
-    drop(running);
+    true
 }
 
 /// Asks for a large file many times at once, and reads no answer.
