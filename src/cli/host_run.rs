@@ -73,7 +73,7 @@ impl HostRun<'_> {
                         return HostEnd::Over(self.await_end(exit, hosted, signals).await);
                     }
                     // The newest order counts.
-                    SignalledWish::Reload => if let Some(read) = self.read_again() {
+                    SignalledWish::Reload => if let Some(read) = self.read_again(next.is_some()) {
                         if next.replace(read).is_none() {
                             let time = RELOAD_DRAIN.as_secs();
                             self.screen.say(format!("reloads: takes no more work; running deliveries get {time} s"));
@@ -103,10 +103,13 @@ impl HostRun<'_> {
     }
 
     /// Reads the file for a reload. What is wrong with it is printed, and changes nothing.
-    fn read_again(&self) -> Option<HostPlan> {
+    fn read_again(&self, is_under_way: bool) -> Option<HostPlan> {
         let read = tokio::task::block_in_place(self.read_plan);
         if read.is_err() {
-            self.screen.say("not reloaded");
+            self.screen.say(match is_under_way {
+                true => "this file is not taken; the reload goes on with the file as it was read before",
+                false => "not reloaded",
+            });
         }
         read.ok()
     }

@@ -41,7 +41,11 @@ fn d9_a_host_takes_its_file_again_after_hup_and_ends_what_is_out_first() {
     edit(&house, "till.py", "broken.py");
     host.signal(Signal::HUP);
     host.says("reloads: takes no more work");
-    // The newest order counts.
+    // The newest order counts, if its file can be run.
+    edit(&house, "organism: {name", "organism: {nam");
+    host.signal(Signal::HUP);
+    host.says("the reload goes on with the file as it was read before");
+    edit(&house, "organism: {nam", "organism: {name");
     edit(&house, "broken.py", "new.py");
     host.signal(Signal::HUP);
     lets_in(held);

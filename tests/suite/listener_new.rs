@@ -186,7 +186,7 @@ async fn answers_and_ends(shell: &Shell, server: &NatsServer, mut worker: std::p
     assert!(answer.contains("You said: a &lt; b"), "{answer}");
     until("the worker ends", || worker.0.try_wait().unwrap().is_some()).await;
     let ended = worker.0.wait().unwrap();
-    assert!(ended.success(), "it ends when it is told to: {ended:?}");
+    assert!(ended.success(), "it ends after TERM: {ended:?}");
 }
 
 #[tokio::test]
