@@ -1,6 +1,7 @@
 //! `systole schema`: the schema that judges an element, the model's view of it, and the way from the
 //! compact form to a separate file. It reads the organism file; no log and no organism are needed.
 
+mod as_grammar;
 mod as_json;
 mod diff;
 mod eject;
@@ -48,6 +49,10 @@ enum SchemaAction {
     #[command(after_help = "Examples:
   systole schema json ask")]
     Json(as_json::AsJson),
+    /// Print the grammar that an answer with it is held to, in GBNF
+    #[command(after_help = "Examples:
+  systole schema grammar ask")]
+    Grammar(as_grammar::AsGrammar),
     /// Say what a change of schemas does, also to past messages
     #[command(after_help = "Examples:
   systole schema diff old.xsd new.xsd
@@ -80,6 +85,7 @@ impl SchemaCommand {
             SchemaAction::Example(of) => of.show_example(),
             SchemaAction::Prompt(of) => of.show_prompt(),
             SchemaAction::Json(json) => json.run(),
+            SchemaAction::Grammar(grammar) => grammar.run(),
             SchemaAction::Diff(diff) => diff.run(),
         }
     }

@@ -30,6 +30,7 @@ fn start() -> JournalEntry {
     JournalEntry::Started(ModelStarted {
         model: "m".into(),
         prompt,
+        guided: None,
         reserve_tokens: None,
         reserve_money: None,
     })

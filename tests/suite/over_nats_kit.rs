@@ -305,6 +305,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
         let started = ModelStarted {
             model: "own".to_owned(),
             prompt: "a".repeat(64),
+            guided: None,
             reserve_tokens: Some(9),
             reserve_money: None,
         };

@@ -4,7 +4,7 @@
 //! This module reads no environment and opens no files. It never repeats anything that looks like a key: not in a
 //! message, and not in the shown lines around it.
 
-use systole_agent::spec::{ModelSpec, ModelTimeouts, Price, Provider, RequestRetry};
+use systole_agent::spec::{ModelServer, ModelSpec, ModelTimeouts, Price, Provider, RequestRetry};
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
@@ -40,6 +40,7 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     provider: required(&provider_fix()) <WordOf<Provider>> Provider::MEANING;
     model: optional("none") <AnyText> "its name at the provider; only a script needs none";
     url: optional("the provider's own") <WebAddress> "its address, `http://` or `https://`, optionally with a query, without a name, password or key";
+    server: optional("nothing is known of it") <WordOf<ModelServer>> "the program at `url`, so that answers can be held to their form: `openai` for one that takes all that OpenAI takes, `llama.cpp`, `vllm` or `sglang`";
     key_env: optional("none") <KeyVariable> "the environment variable that holds the key; the key itself is in no file";
     headers_env: optional("none") <HeaderVariables> "further headers of each request by name, each with the environment variable that holds its value";
     file: default("replies.yaml".to_owned()) <AnyText> "the file of answers if `provider` is `script`, a path from this file's folder";
@@ -71,6 +72,12 @@ section! { RetryKeys {
     attempts: default(4) <CountWithin<1, 100>> "requests for one answer, the first included, {bounds}";
     backoff: default((1_000, 60_000)) <PauseRange> "the first pause and the longest; each is twice the one before";
 } }
+
+impl WordChoice for ModelServer {
+    type Value = ModelServer;
+    const WORDS: &'static [&'static str] = ModelServer::WORDS;
+    const VALUES: &'static [ModelServer] = ModelServer::ALL;
+}
 
 impl WordChoice for Provider {
     type Value = Provider;
@@ -115,6 +122,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         provider,
         model: keys.model.filter(|_| is_asked).map(|model| model.value).unwrap_or_default(),
         url: keys.url.filter(|_| is_asked).map(|url| url.value),
+        server: keys.server.filter(|_| is_asked).map(|server| server.value),
         key_env: keys.key_env.filter(|_| is_asked).map(|variable| variable.value),
         headers_env: keys.headers_env.filter(|_| is_asked).map(|headers| headers.value).unwrap_or_default(),
         stream: keys.stream.value,

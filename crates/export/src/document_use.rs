@@ -1,5 +1,5 @@
 //! The documents that records name by their hashes: configurations with their schemas, refused bytes, prompts, and
-//! answers of models.
+//! answers of models, and what holds them.
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
@@ -16,6 +16,8 @@ pub enum DocumentUse {
     Refused,
     /// A prompt, or an earlier part of one.
     Prompt,
+    /// The grammar that an answer was held to.
+    Grammar,
     /// A piece of a model's answer.
     Answer,
 }
@@ -27,6 +29,7 @@ impl DocumentUse {
             DocumentUse::Configuration => "configuration",
             DocumentUse::Refused => "refused",
             DocumentUse::Prompt => "prompt",
+            DocumentUse::Grammar => "grammar",
             DocumentUse::Answer => "answer",
         }
     }
@@ -37,13 +40,14 @@ impl DocumentUse {
             DocumentUse::Configuration => "the configuration",
             DocumentUse::Refused => "the refused bytes",
             DocumentUse::Prompt => "the prompt",
+            DocumentUse::Grammar => "the grammar of an answer",
             DocumentUse::Answer => "the answer of a model",
         }
     }
 
     /// Whether a journal names it.
     pub const fn is_of_journal(self) -> bool {
-        matches!(self, DocumentUse::Prompt | DocumentUse::Answer)
+        matches!(self, DocumentUse::Prompt | DocumentUse::Grammar | DocumentUse::Answer)
     }
 
     /// The documents that a record with this kind and body names besides its configuration.
@@ -53,7 +57,11 @@ impl DocumentUse {
             refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
         } else if kind == RecordKind::Journal.as_str() {
             match EarlierEntry::from_body(body).map(|earlier| earlier.entry) {
-                Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
+                Ok(JournalEntry::Started(started)) => {
+                    let grammar = started.guided.as_deref().and_then(|held| held.strip_prefix("grammar:"));
+                    let grammar = grammar.map(|hash| (hash.to_owned(), DocumentUse::Grammar));
+                    [(started.prompt, DocumentUse::Prompt)].into_iter().chain(grammar).collect()
+                }
                 Ok(JournalEntry::Result(outcome)) => {
                     outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()
                 }

@@ -11,6 +11,7 @@ mod diff;
 mod explain;
 mod finding;
 mod form;
+mod grammar;
 mod json;
 mod judge;
 pub mod limits;
@@ -29,6 +30,7 @@ mod word;
 pub use build::given::ValueSlip;
 pub use diff::{ChangeEffect, ElementChange, ElementDiff, PartChange};
 pub use finding::PayloadFinding;
+pub use grammar::{AddedAttribute, Grammar, NoGrammar};
 pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{find_nearest, is_slip};
 pub use page_form::{FormAlternative, FormField, FormInput, FormMistake, FormValues, PageForm};
@@ -262,6 +264,26 @@ impl SchemaModel {
                 Some(json),
             )
         }))
+    }
+
+    /// Adds to a grammar what a model may write as a payload of a global element, with further attributes on it, and
+    /// returns the name of its rule. `None` if there is no such element.
+    ///
+    /// # Errors
+    /// If a part of it has to hold any element.
+    pub fn add_to_grammar(
+        &self,
+        grammar: &mut Grammar,
+        element: &str,
+        added: &[AddedAttribute],
+    ) -> Option<Result<String, NoGrammar>> {
+        Some(grammar.add_element(&self.schema, self.schema.find_global(element)?, added))
+    }
+
+    /// Adds to a grammar the text that a global element holds, and returns the name of its rule. `None` if there is no
+    /// such element, or it holds more than text.
+    pub fn add_text_to_grammar(&self, grammar: &mut Grammar, element: &str) -> Option<String> {
+        grammar.add_text(&self.schema, self.schema.find_global(element)?)
     }
 
     /// The JSON form of a global element's payloads, as JSON Schema, with the rules that it leaves open.

@@ -59,6 +59,15 @@ pub(crate) const EDIT_STATES: usize = 20_000;
 /// Items of a list that a suggestion fixes, or a sample contains.
 pub(crate) const LISTED_ITEMS: usize = 100;
 
+// Grammars
+
+/// The largest count of characters in a grammar: a server refuses counts that unfold into too many rules.
+pub(crate) const GRAMMAR_COUNT: usize = 500;
+/// The largest count of elements or items in a grammar.
+pub(crate) const GRAMMAR_ITEMS: usize = 100;
+/// Gaps of a set of characters that is written whole.
+pub(crate) const GRAMMAR_RANGES: usize = 40;
+
 // What is shown
 
 /// Slips that are reported at once.

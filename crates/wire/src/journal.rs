@@ -31,6 +31,8 @@ pub struct ModelStarted {
     pub model: String,
     /// SHA-256 of the prompt, in 64 hex digits: a later attempt recognises the call by it.
     pub prompt: String,
+    /// What holds the answer to its form: `schema`, or `grammar:` and the SHA-256 of the document with it.
+    pub guided: Option<String>,
     /// The most tokens that the call may use; the pump reserves them.
     pub reserve_tokens: Option<u64>,
     /// The most that the call may cost.
@@ -108,9 +110,10 @@ impl JournalEntry {
             .attr_if("attempt", attempt.as_deref())
             .attr("kind", self.kind());
         match self {
-            Self::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money }) => start
+            Self::Started(ModelStarted { model, prompt, guided, reserve_tokens, reserve_money }) => start
                 .attr("model", model)
                 .attr("prompt", prompt)
+                .attr_if("guided", guided.as_deref())
                 .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
                 .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
                 .empty(),
@@ -133,6 +136,7 @@ impl JournalEntry {
                 let started = ModelStarted {
                     model: read_word(gate, tag, "model")?,
                     prompt: read_hash(gate, tag, "prompt")?,
+                    guided: read_guided(gate, tag)?,
                     reserve_tokens: read_count(gate, tag, "reserve-tokens")?,
                     reserve_money: read_money(gate, tag, "reserve-money")?,
                 };
@@ -180,6 +184,19 @@ fn read_word<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result
 fn read_hash<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<String, Fault> {
     let value = super::required_attributes::require_attribute(gate, tag, name)?;
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
+}
+
+/// What holds an answer, if the attribute says it.
+fn read_guided<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Option<String>, Fault> {
+    let Some(value) = gate.find_attribute("guided").map(std::borrow::Cow::into_owned) else {
+        return Ok(None);
+    };
+    if value == "schema" || value.strip_prefix("grammar:").is_some_and(is_hash) {
+        return Ok(Some(value));
+    }
+    let message = format!("attribute guided of <{}> names nothing that holds an answer", tag.local);
+    let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+    Err(fault.with_expected("schema, or grammar: and a SHA-256").with_received(&value))
 }
 
 /// Hashes with a blank between them; empty if the attribute is missing.

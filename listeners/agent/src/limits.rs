@@ -16,6 +16,10 @@ pub(crate) const UNUSABLE_BYTES: usize = 16 << 10;
 pub(crate) const PLACES: usize = 5;
 /// Blocks of thinking that are skipped: a text of such blocks is not read again and again.
 pub(crate) const SKIPPED_BLOCKS: usize = 32;
+/// Actions in one answer that a grammar holds.
+pub(crate) const GRAMMAR_ACTIONS: usize = 8;
+/// The reasoning that a grammar allows has at most this share of the tokens as characters.
+pub(crate) const REASONING_SHARE: u64 = 4;
 /// Hex digits of a code: no answer has it by chance.
 pub(crate) const CODE_DIGITS: usize = 8;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
-pub use crate::model::Provider;
+pub use crate::model::{ModelServer, Provider};
 pub use crate::schemas::{NamedSchema, NamedSchemas};
 
 /// An agent.
@@ -176,6 +176,8 @@ pub struct ModelSpec {
     pub model: String,
     /// The address, if it is not the provider's default.
     pub url: Option<String>,
+    /// The program at that address, if the file says it.
+    pub server: Option<ModelServer>,
     /// The variable that holds the key.
     pub key_env: Option<String>,
     /// More headers of each request: the name, and the variable that holds the value.

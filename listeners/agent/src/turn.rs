@@ -1,6 +1,8 @@
 //! One question to the model. The prompt is stored and its hash written into the journal before the model is called.
 //! The answer is in the journal before it is used. An answer that an earlier attempt paid for is not bought again.
 
+use std::sync::Arc;
+
 use systole_kit::envelope::Delivered;
 use systole_kit::journal::{EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall};
 use systole_kit::line::{Line, NotTaken};
@@ -10,8 +12,8 @@ use crate::dialect;
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, CallHistory, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest, Models,
-    NoAnswer, OutgoingRequest, PromptMessage, RequestLedger, RequestToolChoice, StopReason,
+    self, CallHistory, HeldAnswer, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest,
+    Models, NoAnswer, OutgoingRequest, PromptMessage, RequestLedger, RequestToolChoice, StopReason,
 };
 use crate::model_answer::{self, HeardAnswer};
 use crate::primitives::TASK;
@@ -141,8 +143,16 @@ impl RequestLedger for JournalLedger<'_> {
     type Halt = NotTaken;
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
+        let guided = match going.held {
+            Some(HeldAnswer::Grammar(text)) => {
+                Some(format!("grammar:{}", self.line.put_blob(text.to_owned()).await?))
+            }
+            Some(HeldAnswer::Schema(_)) => Some("schema".to_owned()),
+            None => None,
+        };
         let started = ModelStarted {
             model: going.model.name.clone(),
+            guided,
             prompt: self.prompt.clone(),
             reserve_tokens: Some(going.reserve.tokens),
             reserve_money: going.reserve.money,
@@ -193,12 +203,19 @@ fn build_request(ask: &TurnQuestion<'_>, header: String, past: &EarlierEntries) 
     // In other dialects an answer is more than JSON. The word that ends a loop is not JSON either.
     let is_json_alone = matches!(spec.dialect, Dialect::Native | Dialect::Plain) && !contracts.may_converge();
     let schema = spec.output.schema.clone().filter(|_| is_json_alone);
+    let has_grammar = spec.dialect == Dialect::Xml && ask.models.take_grammar(&spec.model);
+    let grammar = if has_grammar {
+        dialect::write_grammar(spec, contracts, ask.header.only_final, ask.limits.max_output).map(Arc::new)
+    } else {
+        None
+    };
     ModelRequest {
         system: ask.conversation.system.clone(),
         messages,
         tools,
         choice,
         schema,
+        grammar,
         max_output: ask.limits.max_output,
         params: serde_json::Map::new(),
         enough: dialect::build_check(spec, contracts, ask.header.only_final),

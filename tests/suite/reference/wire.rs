@@ -92,6 +92,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
         JournalEntry::Started(ModelStarted {
             model: text("m"),
             prompt,
+            guided: None,
             reserve_tokens: tokens,
             reserve_money: money,
         }),

@@ -49,11 +49,15 @@ pub(crate) fn describe_simple(simple: &SimpleType) -> String {
 /// The pattern that excludes the digits from a truth value.
 pub(crate) const TRUE_OR_FALSE: &str = "true|false";
 
+/// The words for a pattern of text that has more than white space.
+pub(crate) const NOT_BLANK: &str = "not blank";
+
 /// Plain words for a pattern, if there are some.
 pub(crate) fn explain_pattern(source: &str) -> Option<&'static str> {
     match source {
         ".*" => Some("on one line"),
         "\\S*" => Some("without white space"),
+        "\\s*\\S[\\s\\S]*" | "\\s*\\S(\\s|\\S)*" | "[\\s\\S]*\\S\\s*" => Some(NOT_BLANK),
         _ => None,
     }
 }

@@ -52,6 +52,15 @@ impl CharacterClass {
         found && !self.without.as_ref().is_some_and(|without| without.has_char(c))
     }
 
+    /// Whether it names a category of Unicode.
+    pub(crate) fn has_categories(&self) -> bool {
+        let is_category = |member: &ClassMember| {
+            !matches!(member, ClassMember::Char(_) | ClassMember::Range(..) | ClassMember::Space { .. })
+        };
+        self.members.iter().any(is_category)
+            || self.without.as_ref().is_some_and(|without| without.has_categories())
+    }
+
     /// The characters at which the set begins or ends, and their neighbours.
     pub(crate) fn collect_edges(&self, into: &mut Vec<char>) {
         for member in &self.members {

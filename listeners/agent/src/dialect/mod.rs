@@ -5,6 +5,7 @@
 
 mod finals;
 mod goals;
+mod grammar;
 mod json_schema;
 mod native;
 mod plain;
@@ -15,6 +16,7 @@ mod xml;
 mod xml_final;
 
 pub(crate) use finals::{write_final, write_report};
+pub(crate) use grammar::write_grammar;
 pub(crate) use read_answer::{ActPart, AnswerAction, AnswerRepair, ReadAnswer, TurnRules};
 
 use systole_kit::Payload;

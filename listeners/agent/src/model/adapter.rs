@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::access::AdapterFault;
 use super::asked_provider::{AskedProvider, ModelSettings};
 use super::form::{self, AnswerReading, BodyClose, EventFault, EventStep, ProviderForm};
+use super::held::HeldAnswer;
 use super::key::ModelKey;
 use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
@@ -81,9 +82,9 @@ impl ModelAdapter {
 
 impl From<&spec::ModelSpec> for ModelSettings {
     fn from(model: &spec::ModelSpec) -> Self {
-        let spec::ModelSpec { name, model, url, key_env, window, max_output, stream, params, .. } =
+        let spec::ModelSpec { name, model, url, server, key_env, window, max_output, stream, params, .. } =
             model.clone();
-        Self { name, model, url, key_env, window, max_output, stream, params }
+        Self { name, model, url, server, key_env, window, max_output, stream, params }
     }
 }
 
@@ -101,6 +102,10 @@ fn check_reserved(
 }
 
 impl Model for ModelAdapter {
+    fn find_held<'r>(&self, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+        self.inner.form.find_held(&self.inner.asked.model, request)
+    }
+
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use super::held::HeldAnswer;
 use super::request::{MessagePart, ModelRequest};
 
 /// A complete answer.
@@ -120,6 +121,11 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelFau
 
 /// Answers for a model, once: it retries nothing by itself.
 pub trait Model: Send + Sync {
+    /// What holds the answer to a request. `None`: nothing.
+    fn find_held<'r>(&self, _request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+        None
+    }
+
     /// Asks. Dropping the result ends the request.
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture;
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::held::ModelServer;
 use super::key::ModelKey;
 use super::{ModelFault, ModelFaultKind};
 
@@ -12,6 +13,7 @@ pub(super) struct ModelSettings {
     pub(super) name: String,
     pub(super) model: String,
     pub(super) url: Option<String>,
+    pub(super) server: Option<ModelServer>,
     pub(super) key_env: Option<String>,
     pub(super) window: u64,
     pub(super) max_output: u64,

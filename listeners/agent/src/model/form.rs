@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::asked_provider::ModelSettings;
 use super::complaint::ProviderComplaint;
 use super::halves::HalvedText;
+use super::held::HeldAnswer;
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};
@@ -77,6 +78,9 @@ pub(super) trait ProviderForm: Send + Sync {
     /// The body of a request, before the parameters are merged in, or why this form cannot express it.
     fn build_body(&self, model: &ModelSettings, request: &ModelRequest)
     -> Result<Map<String, Value>, String>;
+
+    /// What holds the answer to a request.
+    fn find_held<'r>(&self, model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>>;
 
     /// How its answers are cut into events.
     fn framing(&self) -> StreamFraming;

@@ -85,6 +85,7 @@ mod tests {
             tools: Vec::new(),
             choice: None,
             schema: None,
+            grammar: None,
             max_output: 1,
             params: serde_json::Map::new(),
             course: crate::model::CallHistory::default(),

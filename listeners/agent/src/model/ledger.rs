@@ -5,6 +5,7 @@ use std::future::Future;
 
 use systole_kit::money::Money;
 
+use super::held::HeldAnswer;
 use super::price::RequestReserve;
 use super::{ModelAnswer, ModelFault};
 use crate::spec;
@@ -34,6 +35,8 @@ pub struct OutgoingRequest<'a> {
     pub attempt: u32,
     /// The most that it may use and cost.
     pub reserve: RequestReserve,
+    /// What holds its answer.
+    pub held: Option<HeldAnswer<'a>>,
 }
 
 /// The outcome of a request.

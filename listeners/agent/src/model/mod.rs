@@ -18,6 +18,7 @@ mod complaint;
 mod enough;
 mod form;
 mod halves;
+mod held;
 mod ids;
 mod key;
 mod ledger;
@@ -40,6 +41,7 @@ pub use answer::{
     TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
+pub use held::{HeldAnswer, ModelServer};
 pub use key::{KeyFault, ModelKey};
 pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 pub use limits::HttpLimits;
@@ -48,7 +50,8 @@ pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
 pub use price::{RequestReserve, compute_cost, reserve_cost};
 pub use providers::{Provider, ProviderRow};
 pub use request::{
-    CallHistory, MessageAuthor, MessagePart, ModelRequest, NativeCall, PromptMessage, RequestToolChoice, Tool,
+    AnswerGrammar, CallHistory, MessageAuthor, MessagePart, ModelRequest, NativeCall, PromptMessage,
+    RequestToolChoice, Tool,
 };
 /// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;

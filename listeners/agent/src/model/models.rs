@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use super::held::ModelServer;
 use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
@@ -103,6 +104,13 @@ impl Models {
         self.entries.get(name).map(|entry| &entry.model)
     }
 
+    /// Whether the model of that name, or one of its fallbacks, holds an answer to a grammar.
+    #[must_use]
+    pub fn take_grammar(&self, name: &str) -> bool {
+        let takes = |entry: &&ModelEntry| entry.model.server.is_some_and(ModelServer::takes_grammar);
+        self.in_order(name).iter().any(takes)
+    }
+
     /// Whether a fault says that this model and its fallbacks are away: the same request may be answered later.
     #[must_use]
     pub fn are_away(&self, name: &str, fault: &ModelFault) -> bool {
@@ -170,7 +178,12 @@ impl Models {
             // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
             ledger
-                .record_start(OutgoingRequest { model, attempt, reserve })
+                .record_start(OutgoingRequest {
+                    model,
+                    attempt,
+                    reserve,
+                    held: asked.find_held(&ask.request),
+                })
                 .await
                 .map_err(NoAnswer::Halted)?;
             let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;

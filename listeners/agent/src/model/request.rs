@@ -20,6 +20,8 @@ pub struct ModelRequest {
     pub choice: Option<RequestToolChoice>,
     /// The JSON Schema that the whole answer must follow, for the provider's own field.
     pub schema: Option<Arc<Value>>,
+    /// The grammar that the whole answer must follow, for servers that take one.
+    pub grammar: Option<Arc<AnswerGrammar>>,
     /// The most tokens of the answer.
     pub max_output: u64,
     /// More parameters, sent as they are.
@@ -28,6 +30,15 @@ pub struct ModelRequest {
     pub enough: Option<EnoughCheck>,
     /// The history of the call. It is not sent to a provider; scripts use it.
     pub course: CallHistory,
+}
+
+/// An answer as a grammar in GBNF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerGrammar {
+    /// The answer alone.
+    pub alone: String,
+    /// The answer, with the model's own reasoning before it: for a server that holds that to the grammar too.
+    pub behind_reasoning: String,
 }
 
 /// The history of a call, from its journal.

@@ -61,7 +61,7 @@ impl RequestLedger for Books {
             return Err("budget.tokens");
         }
         let money = going.reserve.money.map(|money| format!(" {money}")).unwrap_or_default();
-        let OutgoingRequest { model, attempt, reserve } = going;
+        let OutgoingRequest { model, attempt, reserve, .. } = going;
         self.diary.note(format!("started {} {attempt}: {}{money}", model.name, reserve.tokens));
         Ok(())
     }

@@ -90,6 +90,7 @@ fn limits() -> spec::ModelSpec {
         provider: spec::Provider::Script,
         model: String::new(),
         url: None,
+        server: None,
         key_env: None,
         headers_env: Vec::new(),
         stream: true,

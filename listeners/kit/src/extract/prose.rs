@@ -437,6 +437,12 @@ impl Extractor {
         let is_known = matches!(self.find_meaning(tag), NameMeaning::Group { misspelt: false, .. });
         self.pass_text(end);
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+        if is_known && self.is_end_of_reasoning(&name) {
+            let start = self.prose.first.take().unwrap_or_else(|| self.held.place(tag.at));
+            self.prose.last = 0;
+            self.is_only_fence |= !self.tally.prose;
+            return self.emit(ExtractEvent::Thinking(TextSpan { start, end: tag.at }));
+        }
         if is_known && !WRAPPERS.contains(&name.as_str()) {
             let place = self.held.place(tag.at);
             let problem = TextProblem::new(
@@ -448,6 +454,14 @@ impl Extractor {
                 problem.with_element(&name).with_fix("leave it out, or write the whole element").into(),
             );
         }
+    }
+
+    /// Whether an end tag ends reasoning that began before the answer: the template of a chat may open it.
+    fn is_end_of_reasoning(&self, name: &str) -> bool {
+        let is_thinking = self.names.find_role(name) == Some(ElementRole::Thinking);
+        let tally = &self.tally;
+        let is_first = !tally.thinking && !tally.taken && !tally.problem && self.sealed.is_empty();
+        is_thinking && is_first && self.open.is_empty()
     }
 
     /// A block or something else that is not prose begins here.

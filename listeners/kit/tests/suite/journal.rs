@@ -23,6 +23,7 @@ fn started() -> ModelStarted {
     ModelStarted {
         model: "some-model".into(),
         prompt: PROMPT.into(),
+        guided: Some("schema".to_owned()),
         reserve_tokens: Some(1_200),
         reserve_money: Money::parse("0.0134 USD"),
     }
@@ -390,7 +391,13 @@ pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
     prop_oneof![
         (word, "[0-9a-f]{64}", number(), money()).prop_map(
             |(model, prompt, reserve_tokens, reserve_money)| {
-                JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money })
+                JournalEntry::Started(ModelStarted {
+                    model,
+                    prompt,
+                    guided: None,
+                    reserve_tokens,
+                    reserve_money,
+                })
             }
         ),
         (any::<u64>(), word, number(), number(), money(), crate::reply::words()).prop_map(

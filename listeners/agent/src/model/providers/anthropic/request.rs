@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
+use crate::model::held::HeldAnswer;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
@@ -23,9 +24,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         body.insert("system".to_owned(), json!([system]));
     }
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
-    if let Some(schema) =
-        answer_schema::find_schema(request, model.url.is_none()).and_then(answer_schema::narrow_schema)
-    {
+    if let Some(schema) = answer_schema::find_schema(request, true).and_then(answer_schema::narrow_schema) {
         let format = json!({"type": "json_schema", "schema": schema});
         body.insert("output_config".to_owned(), json!({"format": format}));
     }
@@ -36,6 +35,12 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         }
     }
     body
+}
+
+/// What holds the answer.
+pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
+    let schema = answer_schema::find_schema(request, true)?;
+    answer_schema::narrow_schema(schema).map(|_| HeldAnswer::Schema(schema))
 }
 
 fn build_tool(tool: &Tool) -> Value {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::model::ModelRequest;
 use crate::model::asked_provider::ModelSettings;
 use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::held::HeldAnswer;
 use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
 
@@ -45,6 +46,10 @@ impl ProviderForm for GeminiForm {
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         Ok(request::build_body(model, request))
+    }
+
+    fn find_held<'r>(&self, _model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+        request::find_held(request)
     }
 
     fn framing(&self) -> StreamFraming {

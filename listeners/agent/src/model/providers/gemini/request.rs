@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
+use crate::model::held::HeldAnswer;
 use crate::model::partial_answer::is_drawn;
 use crate::model::providers::anthropic::as_object;
 use crate::model::{
@@ -22,10 +23,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     }
     body.insert("contents".to_owned(), Value::Array(build_contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
-    // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
-    let parts = || request.messages.iter().flat_map(|message| &message.parts);
-    let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
-    let schema = answer_schema::find_schema(request, false).filter(|_| !needs_tools);
+    let schema = find_schema(request);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
         config.insert("responseJsonSchema".to_owned(), schema.clone());
@@ -39,6 +37,19 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         }
     }
     body
+}
+
+/// What holds the answer. A schema together with tools is refused, even if no tool may be called. And earlier calls need
+/// their tools.
+fn find_schema(request: &ModelRequest) -> Option<&Value> {
+    let parts = || request.messages.iter().flat_map(|message| &message.parts);
+    let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
+    answer_schema::find_schema(request, false).filter(|_| !needs_tools)
+}
+
+/// The same, as other modules ask for it.
+pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
+    find_schema(request).map(HeldAnswer::Schema)
 }
 
 fn build_tool(tool: &Tool) -> Value {

@@ -7,10 +7,11 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use crate::model::ModelRequest;
 use crate::model::asked_provider::ModelSettings;
 use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::held::HeldAnswer;
 use crate::model::key::ModelKey;
+use crate::model::{ModelRequest, answer_schema};
 use systole_http::StreamFraming;
 
 /// The form.
@@ -39,6 +40,10 @@ impl ProviderForm for OllamaForm {
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         request::build_body(model, request)
+    }
+
+    fn find_held<'r>(&self, _model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+        answer_schema::find_schema(request, false).map(HeldAnswer::Schema)
     }
 
     fn framing(&self) -> StreamFraming {

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
+use crate::model::held::{self, HeldAnswer};
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
-    reasoning,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -26,10 +26,13 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
-    // A server that only imitates this form may turn the schema into a grammar that allows no call.
-    if let Some(schema) = answer_schema::find_schema(request, model.url.is_none()) {
-        let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
-        body.insert("response_format".to_owned(), schema);
+    match find_held(model, request) {
+        Some(HeldAnswer::Schema(schema)) => {
+            let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
+            body.insert("response_format".to_owned(), schema);
+        }
+        Some(HeldAnswer::Grammar(grammar)) => held::add_grammar(&mut body, model.server, grammar),
+        None => {}
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
@@ -38,6 +41,11 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         }
     }
     body
+}
+
+/// What holds the answer. A server that only imitates this form may turn a schema into a grammar that allows no call.
+pub(super) fn find_held<'r>(model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+    held::find_held(request, model.server, model.url.is_none())
 }
 
 /// A tool in the form that Ollama shares.

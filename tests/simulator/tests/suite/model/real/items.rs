@@ -116,6 +116,7 @@ pub(super) fn entry(id: u64, written: &Written) -> JudgedContent {
         Written::Starts { tokens, money: most } => JournalEntry::Started(ModelStarted {
             model: "m".to_owned(),
             prompt: "a".repeat(64),
+            guided: None,
             reserve_tokens: *tokens,
             reserve_money: most.as_ref().map(money),
         }),

@@ -1,0 +1,85 @@
+//! Answers that a server holds to a grammar. The server is the engine of another author: it compiles the grammar of each
+//! request and draws an answer from it, rich in characters that mean something in XML. The organism is the real program.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::followers::Receiver;
+use crate::log_records::read_all;
+use crate::organism::folder;
+use crate::program::{Running, ask, run_file};
+
+const DRAW: &str = include_str!("../grammar/draw.py");
+
+/// Elements of every kind of content.
+const SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:yard" xmlns:y="urn:yard" elementFormDefault="qualified">
+  <xs:element name="write_note"><xs:complexType><xs:simpleContent><xs:extension base="xs:string">
+    <xs:attribute name="path" type="xs:string" use="required"/>
+  </xs:extension></xs:simpleContent></xs:complexType></xs:element>
+  <xs:element name="order"><xs:complexType><xs:sequence>
+    <xs:element name="sku"><xs:simpleType><xs:restriction base="xs:string"><xs:pattern value="[A-Z]{2}-[0-9]{1,4}"/></xs:restriction></xs:simpleType></xs:element>
+    <xs:element name="count"><xs:simpleType><xs:restriction base="xs:long"><xs:minInclusive value="-7"/><xs:maxInclusive value="1234"/></xs:restriction></xs:simpleType></xs:element>
+    <xs:element name="price" minOccurs="0"><xs:simpleType><xs:restriction base="xs:decimal"><xs:minExclusive value="0.5"/><xs:maxInclusive value="99.95"/><xs:fractionDigits value="2"/></xs:restriction></xs:simpleType></xs:element>
+    <xs:element name="line" minOccurs="1" maxOccurs="3"><xs:complexType><xs:sequence>
+      <xs:element name="text"><xs:simpleType><xs:restriction base="xs:string"><xs:minLength value="2"/><xs:maxLength value="12"/></xs:restriction></xs:simpleType></xs:element>
+      <xs:choice><xs:element name="day" type="xs:date"/><xs:element name="soon" type="xs:boolean"/></xs:choice>
+    </xs:sequence><xs:attribute name="kind" use="required"><xs:simpleType><xs:restriction base="xs:string"><xs:enumeration value="a &amp; b"/><xs:enumeration value="&lt;c&gt;"/></xs:restriction></xs:simpleType></xs:attribute></xs:complexType></xs:element>
+    <xs:element name="marks"><xs:simpleType><xs:restriction><xs:simpleType><xs:list itemType="xs:int"/></xs:simpleType><xs:minLength value="1"/><xs:maxLength value="4"/></xs:restriction></xs:simpleType></xs:element>
+  </xs:sequence></xs:complexType></xs:element>
+  <xs:element name="tell"><xs:complexType><xs:sequence>
+    <xs:element name="what"><xs:simpleType><xs:restriction base="xs:string"><xs:pattern value="\s*\S[\s\S]*"/></xs:restriction></xs:simpleType></xs:element>
+  </xs:sequence></xs:complexType></xs:element>
+  <xs:element name="done" type="xs:string"/>
+</xs:schema>"#;
+
+const WORKER: &str = r#"
+import re, sys
+for line in sys.stdin:
+    if line.startswith("<message"):
+        delivery = re.search('delivery="([^"]*)"', line).group(1)
+        print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}"><done xmlns="urn:yard">done</done></reply>', flush=True)
+"#;
+
+fn house(port: u16, server: &str, keys: &str) -> tempfile::TempDir {
+    let text = format!(
+        r#"organism: {{name: hello, entry: drafter}}
+log: {{path: hello.db}}
+console: {{listen: "127.0.0.1:0"}}
+models:
+  main: {{provider: openai, model: drawn, url: "http://127.0.0.1:{port}/v1", server: {server}, stream: false}}
+agents:
+  drafter:
+    model: main
+    dialect: xml
+    peers: [worker, other, third]
+    turns: 4
+    in_flight: 4
+    accepts: [ask, say]
+    prompt: {{identity: You draw.}}
+    {keys}
+listeners:
+  worker: {{run: [python3, worker.py], schema: yard.xsd, accepts: [write_note, order], returns: [done]}}
+  other: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
+  third: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
+"#
+    );
+    let text = text.replace("    accepts: [ask, say]\n", "");
+    folder(&[("organism.yaml", &text), ("yard.xsd", SCHEMA), ("worker.py", WORKER)])
+}
+
+/// Asks so often, and returns what the server drew and what the organism recorded.
+fn draw_answers(asks: usize, server: &str, keys: &str) -> (Vec<Value>, Vec<Value>, tempfile::TempDir) {
+    let beside = tempfile::tempdir().unwrap();
+    let drawer = Receiver::start_program(beside.path(), (DRAW, "llguidance"), &["--serve", "7"]);
+    let house = house(drawer.port, server, keys);
+    let run = Running::start(house.path());
+    for _ in 0..asks {
+        let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Draw.</ask>";
+        let answered = ask(&run_file(house.path()), "POST", "/v1/messages?wait=120", &[], body);
+        assert!(answered.status < 500, "{answered:?}");
+    }
+    run.stop();
+    (drawer.rest(), read_all(house.path()), house)
+}
