@@ -52,13 +52,17 @@ pub struct RequestOutcome<'a> {
 }
 
 impl<'a> RequestOutcome<'a> {
-    /// The ledger's view of an outcome.
+    /// The ledger's view of an outcome. `estimated` is the number of tokens that the request has.
     pub(super) fn from_answer(
         model: &'a spec::ModelSpec,
         outcome: Result<&'a ModelAnswer, &'a ModelFault>,
+        estimated: u64,
     ) -> Self {
         let usage = match outcome {
             Ok(answer) => answer.usage,
+            Err(ModelFault { used: Some(used), .. }) => {
+                super::TokenUsage { tokens_in: used.tokens_in.or(Some(estimated)), ..*used }
+            }
             Err(fault) if fault.may_be_paid => super::TokenUsage::default(),
             Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
         };

@@ -1,8 +1,8 @@
 //! All models of a file: how many requests run at once, when a request is retried, which model is the fallback, and
 //! that the ledger is kept. It knows no provider's form.
 //!
-//! A request that may have been charged is never repeated, neither here nor at another model. The caller gets its
-//! fault and decides.
+//! A request of which it is unknown what became is never repeated, neither here nor at another model. The caller gets
+//! its fault and decides. If the provider itself said that it failed, the outcome is known.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,7 +108,7 @@ impl Models {
     pub fn are_away(&self, name: &str, fault: &ModelFault) -> bool {
         let lacks = self.in_order(name).back().is_some_and(|entry| lacks_answer(&entry.model, fault));
         matches!(fault.kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable)
-            && !fault.may_be_paid
+            && fault.is_known()
             && !lacks
     }
 
@@ -144,6 +144,7 @@ impl Models {
             retry_after_ms: None,
             partial: String::new(),
             may_be_paid: false,
+            used: None,
         }))
     }
 
@@ -176,7 +177,7 @@ impl Models {
             let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;
             drop(place);
             ledger
-                .record_end(RequestOutcome::from_answer(model, outcome.as_ref()))
+                .record_end(RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in))
                 .await
                 .map_err(NoAnswer::Halted)?;
             let fault = match outcome {
@@ -231,14 +232,15 @@ fn may_be_repeated(fault: &ModelFault) -> bool {
         fault.kind,
         ModelFaultKind::RateLimited | ModelFaultKind::Unavailable | ModelFaultKind::Truncated
     );
-    passing && !fault.may_be_paid
+    passing && fault.is_known()
 }
 
-/// If a model is missing, rejects the key or has no credit left, another model may still work. If it rejects the
-/// request itself, no other will.
+/// If a model is missing, rejects the key, has no credit left or refuses to answer, another model may still work. If
+/// it rejects the request itself, no other will.
 fn may_go_elsewhere(fault: &ModelFault) -> bool {
-    let its_own = matches!(fault.status, Some(401..=404 | 429));
-    (may_be_repeated(fault) || its_own) && !fault.may_be_paid
+    let its_own = matches!(fault.status, Some(401..=404 | 429))
+        || (fault.kind == ModelFaultKind::Refused && fault.status.is_some());
+    (may_be_repeated(fault) || its_own) && fault.is_known()
 }
 
 /// `main: … after 4 attempts; rehearsal: …`

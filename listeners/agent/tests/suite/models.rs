@@ -122,7 +122,13 @@ fn good() -> Result<ModelAnswer, ModelFault> {
 fn bad(kind: ModelFaultKind, status: Option<u16>) -> Result<ModelAnswer, ModelFault> {
     let words = status.map_or_else(|| "it broke".to_owned(), |status| format!("it answered {status}"));
     let (retry_after_ms, partial) = (None, String::new());
-    Err(ModelFault { kind, words, status, retry_after_ms, partial, may_be_paid: false })
+    Err(ModelFault { kind, words, status, retry_after_ms, partial, may_be_paid: false, used: None })
+}
+
+/// An error of the provider in the middle of an answer, of which it had reported nothing.
+fn broken_off(kind: ModelFaultKind) -> Result<ModelAnswer, ModelFault> {
+    let used = TokenUsage { tokens_in: None, tokens_out: Some(7), cached: None };
+    bad(kind, Some(200)).map_err(|fault| ModelFault { may_be_paid: true, used: Some(used), ..fault })
 }
 
 fn waiting(ms: u64) -> Result<ModelAnswer, ModelFault> {
@@ -269,11 +275,46 @@ async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_inside_an_answer_is_paid_by_estimate_repeated_and_then_asked_elsewhere() {
+    let diary = Diary::new();
+    let busy = || broken_off(ModelFaultKind::Unavailable);
+    let (models, _) = models(
+        &diary,
+        0,
+        vec![("main", &["other"], vec![busy(), busy(), busy(), busy()]), ("other", &[], vec![good()])],
+    );
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let ends: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("ended")).collect();
+    // The request has 200 tokens by estimate: 200 x 3 + 7 x 15 millionths.
+    let paid = "ended main: model.unavailable 200+7 0.000705 USD";
+    let main = ["0", "1000", "3000", "7000"].map(|at| format!("{at} {paid}"));
+    assert_eq!(ends, [main.as_slice(), &["7000 ended other: End 100+10".to_owned()]].concat());
+    // If all of them break off, the models are away: the call waits, and is asked again.
+    let fault = busy().expect_err("a fault");
+    assert!(models.are_away("main", &fault));
+    assert!(!models.are_away("main", &ModelFault { used: None, ..fault }), "its outcome is unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_asked_elsewhere_at_once() {
+    let diary = Diary::new();
+    let refused = vec![broken_off(ModelFaultKind::Refused)];
+    let (models, _) = models(&diary, 0, vec![("main", &["other"], refused), ("other", &[], vec![good()])]);
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let asked: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("asked")).collect();
+    assert_eq!(asked, ["0 asked main", "0 asked other"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn e13_a_request_that_is_wrong_or_refused_is_not_repeated() {
     for (kind, status, elsewhere) in [
         (ModelFaultKind::InvalidRequest, Some(400), false),
         (ModelFaultKind::InvalidRequest, None, false),
-        (ModelFaultKind::Refused, Some(200), false),
+        (ModelFaultKind::Refused, Some(200), true),
+        (ModelFaultKind::Refused, Some(400), true),
+        (ModelFaultKind::WindowFull, Some(400), false),
         (ModelFaultKind::TooLarge, Some(200), false),
         (ModelFaultKind::InvalidRequest, Some(401), true),
         (ModelFaultKind::InvalidRequest, Some(403), true),
