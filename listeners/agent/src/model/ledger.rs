@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use systole_kit::journal::NextRequest;
 use systole_kit::money::Money;
 
 use super::price::RequestReserve;
@@ -49,6 +50,8 @@ pub struct RequestOutcome<'a> {
     pub tokens_out: Option<u64>,
     /// The cost. `None` if the model has no price or the usage is unknown.
     pub money: Option<Money>,
+    /// The next request to the same model, if it is asked again.
+    pub again: Option<NextRequest>,
 }
 
 impl<'a> RequestOutcome<'a> {
@@ -67,6 +70,6 @@ impl<'a> RequestOutcome<'a> {
             Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
         };
         let money = super::price::compute_cost(model.price.as_ref(), &usage);
-        Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money }
+        Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money, again: None }
     }
 }
