@@ -8,7 +8,7 @@ use systole_queries::anew::AnewLinks;
 use systole_queries::log_state::LogState;
 use systole_queries::posts::DueCalls;
 use systole_queries::why::{
-    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, in_lines, list_broken, waits,
+    AfterAttempt, CallWait, FailedAttempt, ModelPause, ThreadWaits, WaitReason, in_lines, list_broken, waits,
 };
 use systole_show::layout::{clock, moment};
 
@@ -411,6 +411,7 @@ fn hostile(depth: u32) -> WaitReason {
         attempt: u32::MAX,
         failures: vec![FailedAttempt { code: None, words, at: Millis(0) }],
         program: Some(program),
+        again: Some(ModelPause { model: evil.clone(), at: Millis(u64::MAX), number: 4, most: 10 }),
         away: Some(evil),
         told_from: u64::MAX,
         below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },
@@ -454,6 +455,7 @@ fn waiting(thread: &str, since: u64, cause: CallWait) -> WaitReason {
         failures: Vec::new(),
         program: None,
         away: None,
+        again: None,
         told_from: 1,
         wraps_up: None,
         below: Vec::new(),

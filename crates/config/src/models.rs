@@ -69,7 +69,7 @@ section! { PriceKeys with own {
 } }
 
 section! { RetryKeys {
-    attempts: default(4) <CountWithin<1, 100>> "requests for one answer, the first included, {bounds}";
+    attempts: default(10) <CountWithin<1, 100>> "requests for one answer, the first included, {bounds}";
     backoff: default((1_000, 60_000)) <PauseRange> "the first pause and the longest; each is twice the one before";
 } }
 

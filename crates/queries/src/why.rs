@@ -15,6 +15,7 @@ pub use list::{ListedWait, in_lines, list_broken, waits};
 pub use value::{as_json, wait_json};
 pub use wording::{Asker, brief, draw_reason, ends, report};
 
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_kit::money::Money;
 
 use super::anew::AnewLinks;
@@ -135,6 +136,8 @@ pub struct WaitReason {
     pub program: Option<ListenerProgram>,
     /// Why the listener is away, if it is and the organism runs.
     pub away: Option<String>,
+    /// The model that is asked again after a pause, if its last request failed.
+    pub again: Option<ModelPause>,
     /// The first record in the log about this.
     pub told_from: u64,
     /// Open work below it: nested calls, and the calls of its running children.
@@ -143,6 +146,19 @@ pub struct WaitReason {
     pub goal: Option<RunStep>,
     /// Its current steps, if it is a workflow.
     pub steps: Vec<StepProgress>,
+}
+
+/// A model that is asked again after a pause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelPause {
+    /// The model, by its name in the file.
+    pub model: String,
+    /// When it is asked again.
+    pub at: Millis,
+    /// The number of that request.
+    pub number: u32,
+    /// The most requests.
+    pub most: u32,
 }
 
 /// An attempt that failed.
@@ -289,6 +305,10 @@ impl Asking<'_> {
             CallState::Joining(open) => (joining(thread, path, call, open), call.ready_at),
             CallState::Ready { .. } => self.due(call, listener, post, attempt),
         };
+        let again = match cause {
+            CallWait::Out { .. } => self.model_pause(thread, path, call)?,
+            _ => None,
+        };
         let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
         Ok(WaitReason {
             thread: thread.id.clone(),
@@ -302,6 +322,7 @@ impl Asking<'_> {
             failures,
             program: listener.and_then(|l| l.reach.traits().program).cloned(),
             away: self.whole.running.and_then(|_| self.whole.away(&call.listener)).map(str::to_owned),
+            again,
             told_from: if call.settled == 0 { call.request } else { first_item(call) },
             below: self.below(thread, path, call)?,
             goal: None,
@@ -354,6 +375,7 @@ impl Asking<'_> {
                 failures: Vec::new(),
                 program: None,
                 away: None,
+                again: None,
                 told_from: asked.seq,
                 below: Vec::new(),
                 goal: None,
@@ -422,6 +444,36 @@ impl Asking<'_> {
             }
         }
         Ok(below)
+    }
+
+    /// The model that is asked again, if the newest entry of the journal of the due turn says so.
+    fn model_pause(
+        &self,
+        thread: &Thread,
+        path: &CallPath,
+        call: &Call,
+    ) -> Result<Option<ModelPause>, LogFault> {
+        let (mut model, mut found) = (String::new(), None);
+        for placed in self.reader.records_of(&thread.id, call.ready_seq) {
+            let (_, record) = placed?;
+            let h = &record.header;
+            if h.kind != RecordKind::Journal || h.call.as_ref() != Some(path) {
+                continue;
+            }
+            match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
+                Ok(JournalEntry::Started(started)) => (model, found) = (started.model, None),
+                Ok(JournalEntry::Result(outcome)) => {
+                    found = outcome.details.again.map(|next| ModelPause {
+                        model: model.clone(),
+                        at: h.time.add_ms(next.pause_ms),
+                        number: next.number,
+                        most: next.most,
+                    });
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(found)
     }
 
     /// The failed attempts at the due turn, from their records. The record of the next attempt

@@ -11,8 +11,10 @@ use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{codes, namespaces};
 
+mod details;
 mod past;
 
+pub use details::{NextRequest, OutcomeDetails};
 pub use past::{EarlierEntries, EarlierEntry, PriorCall};
 
 /// One entry.
@@ -56,6 +58,8 @@ pub struct ModelCallOutcome {
     pub text: String,
     /// The hashes of the documents that hold the text, in order, if an entry has no room for it.
     pub blobs: Vec<String>,
+    /// What else is known.
+    pub details: OutcomeDetails,
 }
 
 impl ModelCallOutcome {
@@ -117,14 +121,18 @@ impl JournalEntry {
                 .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
                 .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
                 .empty(),
-            Self::Result(ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs }) => start
-                .number("of", *of)
-                .attr("stop", stop)
-                .attr_if("in", number(*tokens_in).as_deref())
-                .attr_if("out", number(*tokens_out).as_deref())
-                .attr_if("money", money.map(|money| money.to_string()).as_deref())
-                .attr_if("blobs", Some(blobs.join(" ")).filter(|blobs| !blobs.is_empty()).as_deref())
-                .text(text),
+            Self::Result(outcome) => {
+                let ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details } =
+                    outcome;
+                let start = start
+                    .number("of", *of)
+                    .attr("stop", stop)
+                    .attr_if("in", number(*tokens_in).as_deref())
+                    .attr_if("out", number(*tokens_out).as_deref())
+                    .attr_if("money", money.map(|money| money.to_string()).as_deref())
+                    .attr_if("blobs", Some(blobs.join(" ")).filter(|blobs| !blobs.is_empty()).as_deref());
+                details.write_to(start).text(text);
+            }
         }
     }
 
@@ -156,6 +164,7 @@ impl JournalEntry {
                 tokens_out: read_count(gate, tag, "out")?,
                 money: read_money(gate, tag, "money")?,
                 blobs: read_hashes(gate, tag, "blobs")?,
+                details: OutcomeDetails::from_tag(gate, tag)?,
                 text: gate.text_inside()?,
             })),
             other => {

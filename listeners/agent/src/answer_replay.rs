@@ -31,15 +31,9 @@ pub fn rebuild_answer(
     if let Some(HeardAnswer { parts, stop }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
         return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned() });
     }
-    let kinds = [
-        ModelFaultKind::Truncated,
-        ModelFaultKind::TooLarge,
-        ModelFaultKind::RateLimited,
-        ModelFaultKind::Unavailable,
-        ModelFaultKind::Refused,
-        ModelFaultKind::InvalidRequest,
-    ];
-    let kind = kinds.into_iter().find(|kind| kind.code() == outcome.stop);
+    let kind = ModelFaultKind::ALL.into_iter().find(|kind| kind.code() == outcome.stop);
+    let is_counted = usage.tokens_in.is_some() || usage.tokens_out.is_some();
+    let may_be_paid = outcome.count_tokens() != Some(0);
     let (words, partial) = outcome.text.split_once('\n').unwrap_or((&outcome.text, ""));
     Err(ModelFault {
         kind: kind.unwrap_or(ModelFaultKind::Unavailable),
@@ -51,6 +45,7 @@ pub fn rebuild_answer(
         },
         retry_after_ms: None,
         partial: partial.to_owned(),
-        may_be_paid: usage.tokens_in.is_none() && usage.tokens_out.is_none(),
+        may_be_paid,
+        used: Some(usage).filter(|_| is_counted && may_be_paid),
     })
 }

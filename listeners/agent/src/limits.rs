@@ -47,6 +47,9 @@ pub(crate) const LIVE_PAUSE: Duration = Duration::from_millis(50);
 
 // What a model says of itself
 
+/// Requests for one answer, to a model and its fallbacks: an attempt has room for two journal entries of each.
+pub(crate) const REQUESTS: u32 = 30;
+
 /// Characters of an excerpt.
 pub(crate) const EXCERPT: usize = 300;
 /// Bytes of a key at the end of a cut text from which on it reveals something.

@@ -16,6 +16,12 @@ pub(crate) fn estimate_text(text: &str) -> u64 {
     (ascii * 10).div_ceil(32) + near + far * 2
 }
 
+/// An estimate for text of which only the length is known.
+#[must_use]
+pub(crate) fn estimate_bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(10).div_ceil(32)
+}
+
 /// An estimate for a message, with its frame.
 #[must_use]
 pub(crate) fn estimate_message(text: &str) -> u64 {

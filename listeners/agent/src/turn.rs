@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use systole_kit::envelope::Delivered;
-use systole_kit::journal::{EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall};
+use systole_kit::journal::{
+    EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails, PriorCall,
+};
 use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
@@ -167,8 +169,9 @@ impl RequestLedger for JournalLedger<'_> {
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
-        let mut outcome =
-            ModelCallOutcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
+        let details = OutcomeDetails { again: came.again, ..OutcomeDetails::default() };
+        let (of, blobs) = (self.of, Vec::new());
+        let mut outcome = ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details };
         if let pieces @ [_, _, ..] = model_answer::split_pieces(&outcome.text).as_slice() {
             for piece in pieces {
                 outcome.blobs.push(self.line.put_blob(*piece).await?);
@@ -181,7 +184,9 @@ impl RequestLedger for JournalLedger<'_> {
 }
 
 fn from_fault(fault: &ModelFault) -> TurnOutcome {
-    let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge);
+    // An answer that the window cut is shown to the model. A request that does not fit would only be longer.
+    let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge)
+        || (fault.kind == ModelFaultKind::WindowFull && fault.used.is_some());
     TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 

@@ -92,6 +92,23 @@ fn b21_when_calls_of_two_roots_fail_the_others_wait_without_asking() {
 }
 
 #[test]
+fn why_says_when_a_model_is_asked_again() {
+    let plan = AgentPlan {
+        replies: "[{error: {status: 503, retry_after: 100s}}, {say: I am back.}]",
+        ..AgentPlan::default()
+    };
+    let house = AgentHouse::build(&plan);
+    let running = house.run();
+    let thread = sends(&house, "Where were you?");
+    until(&house, "journal/model-result", 1);
+    let told = why(&house, &thread);
+    let has_it = told.contains("model main is asked again in ") && told.contains(" (2 of 3)");
+    assert!(has_it, "{told}");
+    running.signal(rustix::process::Signal::KILL);
+    running.end();
+}
+
+#[test]
 fn b21_a_call_waits_over_restarts() {
     let plan = AgentPlan {
         replies: "[{error: {status: 503}, times: 4}, {say: I am back.}]",

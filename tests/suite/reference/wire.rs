@@ -11,7 +11,9 @@ use systole_kit::ask::{
     ViewedPage,
 };
 use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
-use systole_kit::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
+use systole_kit::journal::{
+    EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted, NextRequest, OutcomeDetails,
+};
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
 use systole_kit::pump_documents::{PumpAnswer, ReplyReceipt, write_cancel};
@@ -104,6 +106,15 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
             money,
             text: text("words"),
             blobs: whole.then(|| "0".repeat(64)).into_iter().collect(),
+            details: OutcomeDetails {
+                cached: tokens,
+                cache_write: tokens,
+                reasoning: tokens,
+                served: whole.then(|| text("s")),
+                fingerprint: whole.then(|| text("f")),
+                request: whole.then(|| text("r")),
+                again: whole.then_some(NextRequest { pause_ms: 7, number: 2, most: 3 }),
+            },
         }),
     ]
 }

@@ -54,14 +54,15 @@ pub(super) fn read_answers(
     Ok(answers)
 }
 
-/// Takes over from a recorded entry what is measured, not said: the cost, which depends on tokens that came from a
-/// provider's cache, and what a live model reserves by its price.
+/// Takes over from a recorded entry what is measured, not said: the cost, what else a provider reports, the pause before
+/// the next request, and what a live model reserves by its price.
 pub(super) fn copy_measures(own: &mut JournalEntry, then: &JournalEntry, is_live: bool) {
     match (own, then) {
         (JournalEntry::Result(own), JournalEntry::Result(then))
             if !is_live || (&own.text, &own.blobs) == (&then.text, &then.blobs) =>
         {
             own.money = then.money;
+            own.details.clone_from(&then.details);
         }
         (JournalEntry::Started(own), JournalEntry::Started(then)) if is_live => {
             own.reserve_money = then.reserve_money;

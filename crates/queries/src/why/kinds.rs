@@ -245,7 +245,12 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            told(format!("{attempt} out for {}", clocks::spell_since(reason.since, now))).ending(ends)
+            let again = reason.again.as_ref().map_or_else(String::new, |again| {
+                let (model, left) = (plain(&again.model), clocks::spell_until(again.at, now));
+                format!("; model {model} is asked again in {left} ({} of {})", again.number, again.most)
+            });
+            let out = clocks::spell_since(reason.since, now);
+            told(format!("{attempt} out for {out}{again}")).ending(ends)
         }
         CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
         CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
@@ -373,4 +378,38 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: AfterAttempt, now: Mil
 pub(super) fn attempt_of(reason: &WaitReason) -> String {
     let of = reason.attempts.max(reason.attempt);
     format!("attempt {} of {of}", reason.attempt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::ModelPause;
+    use systole_core::types::ids::{Name, ThreadId};
+
+    #[test]
+    fn a_model_that_is_asked_again_is_named_with_the_time_and_the_number() {
+        let cause = CallWait::Out { deadline: None, idle_ms: None, then: AfterAttempt::Fails };
+        let again = ModelPause { model: "main".to_owned(), at: Millis(20_000), number: 4, most: 10 };
+        let reason = WaitReason {
+            thread: ThreadId::parse("sess-0123456789ab").unwrap(),
+            call: CallPath::new_top(1),
+            listener: Name::parse("helper").unwrap(),
+            wraps_up: None,
+            turn: 1,
+            since: Millis(10_000),
+            cause,
+            attempt: 1,
+            attempts: 3,
+            failures: Vec::new(),
+            program: None,
+            away: None,
+            again: Some(again),
+            told_from: 1,
+            below: Vec::new(),
+            goal: None,
+            steps: Vec::new(),
+        };
+        let brief = words(&reason, Millis(12_000)).brief;
+        assert_eq!(brief, "attempt 1 of 3 out for 2.0 s; model main is asked again in 8.0 s (4 of 10)");
+    }
 }

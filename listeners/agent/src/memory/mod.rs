@@ -273,6 +273,6 @@ fn is_spawned(answer: &Payload) -> bool {
 fn is_own_failure(answer: &Payload) -> bool {
     let code = answer.find_attribute("code").unwrap_or_default();
     let is_own = code.starts_with("agent.") && find_failure(&code).is_some();
-    let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large");
+    let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large" | "model.window-full");
     answer.name().is_named(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
 }

@@ -18,7 +18,7 @@ use super::partial_answer::PartialAnswer;
 use super::unfit::{self, BodyShape};
 use super::{
     AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind,
-    ModelRequest, ProviderRow, params,
+    ModelRequest, ProviderRow, StopReason, params,
 };
 use crate::spec;
 use systole_http::{
@@ -140,6 +140,14 @@ impl AdapterCore {
         }
         partial.end_answer()?;
         match partial.stop {
+            Some(StopReason::Filtered) => {
+                let words = format!("{} would not let the model answer", self.asked);
+                Err(partial.build_refusal(ModelFaultKind::Refused, &words))
+            }
+            Some(_) if partial.is_window_full => {
+                let words = format!("{} ended its answer because the window is full", self.asked);
+                Err(partial.build_refusal(ModelFaultKind::WindowFull, &words))
+            }
             Some(stop) => Ok(partial.finish(self.asked.model.name.clone(), stop)),
             None => Err(self.build_break_fault(&partial, "ended its answer without saying why it ended")),
         }
@@ -153,6 +161,7 @@ impl AdapterCore {
             retry_after_ms: None,
             partial: String::new(),
             may_be_paid: false,
+            used: None,
         };
         let model = &self.asked.model;
         check_reserved(self.form, model, &request.params).map_err(wrong)?;
@@ -307,9 +316,11 @@ impl AdapterCore {
             }
             EventFault::Complaint(complaint) => {
                 let fault = complaint.build_fault(&self.asked, 200, None);
+                // An error in the answer is the provider's last word, so the outcome is known.
                 let may_be_paid = fault.may_be_paid || partial.may_be_paid();
+                let used = may_be_paid.then(|| partial.estimate_use());
                 let partial = partial.build_fault(fault.kind, "").partial;
-                ModelFault { partial, may_be_paid, ..fault }
+                ModelFault { partial, may_be_paid, used, ..fault }
             }
         }
     }

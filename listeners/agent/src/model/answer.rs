@@ -79,6 +79,17 @@ pub struct ModelFault {
     pub partial: String,
     /// Whether the provider may have done the work and charged for it.
     pub may_be_paid: bool,
+    /// The tokens that count as used if the provider itself ended its answer with an error or a refusal. What it did
+    /// not report is estimated.
+    pub used: Option<TokenUsage>,
+}
+
+impl ModelFault {
+    /// Whether it is known what became of the request. If so, it may be repeated, even if it was paid.
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        !self.may_be_paid || self.used.is_some()
+    }
 }
 
 /// Kinds of faults: each is a code of the table, after `model.`.
@@ -96,9 +107,22 @@ pub enum ModelFaultKind {
     Refused,
     /// The provider rejected the request as invalid.
     InvalidRequest,
+    /// The request, or the request with its answer, does not fit into the model's window.
+    WindowFull,
 }
 
 impl ModelFaultKind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Truncated,
+        Self::TooLarge,
+        Self::RateLimited,
+        Self::Unavailable,
+        Self::Refused,
+        Self::InvalidRequest,
+        Self::WindowFull,
+    ];
+
     /// The code.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -109,6 +133,7 @@ impl ModelFaultKind {
             Self::Unavailable => "model.unavailable",
             Self::Refused => "model.refused",
             Self::InvalidRequest => "model.invalid-request",
+            Self::WindowFull => "model.window-full",
         }
     }
 }

@@ -53,6 +53,14 @@ impl AskedProvider {
         words: impl fmt::Display,
     ) -> ModelFault {
         let words = self.hide_secrets(&format!("{self} {words}"));
-        ModelFault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
+        ModelFault {
+            kind,
+            words,
+            status,
+            retry_after_ms: None,
+            partial: String::new(),
+            may_be_paid: false,
+            used: None,
+        }
     }
 }

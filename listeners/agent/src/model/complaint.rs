@@ -76,6 +76,19 @@ impl ProviderComplaint {
         one_of.iter().any(|words| message.contains(words))
     }
 
+    /// Whether it says that the request does not fit into the model's window.
+    fn is_too_long(&self) -> bool {
+        self.names(&["context_length_exceeded", "exceed_context_size_error"])
+            || self.says(&[
+                "context length",
+                "context window",
+                "context size",
+                "prompt is too long",
+                "exceeds the maximum number of tokens",
+                "exceed context limit",
+            ])
+    }
+
     /// A short excerpt of its message, without the key.
     pub(super) fn show_message(&self, asked: &AskedProvider) -> String {
         let shown = cut_excerpt(&asked.hide_secrets(&self.message));
@@ -106,6 +119,7 @@ impl ProviderComplaint {
             partial: String::new(),
             // If a gateway timed out, the fate of the request behind it is unknown.
             may_be_paid: matches!(status, 504 | 524),
+            used: None,
         }
     }
 
@@ -126,6 +140,9 @@ impl ProviderComplaint {
         if self.names(&FILTERED) || self.names(&UNPAID) || status == 402 {
             return ModelFaultKind::Refused;
         }
+        if matches!(status, 200 | 400 | 413 | 422) && self.is_too_long() {
+            return ModelFaultKind::WindowFull;
+        }
         match status {
             429 => ModelFaultKind::RateLimited,
             408 | 425 | 500.. => ModelFaultKind::Unavailable,
@@ -142,19 +159,11 @@ impl ProviderComplaint {
             Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),
             None => format!("no key was sent: name the variable that holds it in models.{model}.key_env"),
         };
-        let too_long = self.names(&["context_length_exceeded"])
-            || self.says(&[
-                "context length",
-                "context window",
-                "prompt is too long",
-                "exceeds the maximum number of tokens",
-                "exceed context limit",
-            ]);
         Some(match status {
             401 | 403 => key(),
             // For a wrong key, Gemini reports an invalid argument.
             400 if self.says(&["api key not valid", "api key not found"]) => key(),
-            400 | 413 | 422 if too_long => format!(
+            _ if kind == ModelFaultKind::WindowFull => format!(
                 "the request with its answer is longer than the model takes: lower models.{model}.window or \
                  models.{model}.max_output"
             ),

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use systole_kit::journal::NextRequest;
 use systole_kit::money::Money;
 
 use super::held::HeldAnswer;
@@ -52,20 +53,26 @@ pub struct RequestOutcome<'a> {
     pub tokens_out: Option<u64>,
     /// The cost. `None` if the model has no price or the usage is unknown.
     pub money: Option<Money>,
+    /// The next request to the same model, if it is asked again.
+    pub again: Option<NextRequest>,
 }
 
 impl<'a> RequestOutcome<'a> {
-    /// The ledger's view of an outcome.
+    /// The ledger's view of an outcome. `estimated` is the number of tokens that the request has.
     pub(super) fn from_answer(
         model: &'a spec::ModelSpec,
         outcome: Result<&'a ModelAnswer, &'a ModelFault>,
+        estimated: u64,
     ) -> Self {
         let usage = match outcome {
             Ok(answer) => answer.usage,
+            Err(ModelFault { used: Some(used), .. }) => {
+                super::TokenUsage { tokens_in: used.tokens_in.or(Some(estimated)), ..*used }
+            }
             Err(fault) if fault.may_be_paid => super::TokenUsage::default(),
             Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
         };
         let money = super::price::compute_cost(model.price.as_ref(), &usage);
-        Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money }
+        Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money, again: None }
     }
 }

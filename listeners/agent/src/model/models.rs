@@ -1,13 +1,14 @@
 //! All models of a file: how many requests run at once, when a request is retried, which model is the fallback, and
 //! that the ledger is kept. It knows no provider's form.
 //!
-//! A request that may have been charged is never repeated, neither here nor at another model. The caller gets its
-//! fault and decides.
+//! A request of which it is unknown what became is never repeated, neither here nor at another model. The caller gets
+//! its fault and decides. If the provider itself said that it failed, the outcome is known.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use systole_kit::journal::NextRequest;
 use tokio::sync::Semaphore;
 
 use super::held::ModelServer;
@@ -17,6 +18,7 @@ use super::price::reserve_cost;
 use super::{
     AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
 };
+use crate::limits;
 use crate::spec::{self, Provider};
 
 /// The models of a file.
@@ -71,7 +73,7 @@ impl Models {
     pub fn new(
         models: Vec<(spec::ModelSpec, Arc<dyn Model>)>,
         chance: Box<dyn RandomSource>,
-        limits: &HttpLimits,
+        http: &HttpLimits,
     ) -> Result<Self, AdapterFault> {
         let mut entries = BTreeMap::new();
         for (model, asked) in models {
@@ -89,7 +91,7 @@ impl Models {
                 )));
             }
         }
-        Ok(Self { entries, chance, sleeper: Arc::new(RealTime), patience: limits.retry_after })
+        Ok(Self { entries, chance, sleeper: Arc::new(RealTime), patience: http.retry_after })
     }
 
     /// The same models with another way to wait for pauses.
@@ -116,7 +118,7 @@ impl Models {
     pub fn are_away(&self, name: &str, fault: &ModelFault) -> bool {
         let lacks = self.in_order(name).back().is_some_and(|entry| lacks_answer(&entry.model, fault));
         matches!(fault.kind, ModelFaultKind::RateLimited | ModelFaultKind::Unavailable)
-            && !fault.may_be_paid
+            && fault.is_known()
             && !lacks
     }
 
@@ -136,7 +138,11 @@ impl Models {
         let mut tried: Vec<TriedModel> = Vec::new();
         let mut entries = self.in_order(name);
         while let Some(entry) = entries.pop_front() {
-            let (attempts, fault) = match self.ask_entry(entry, ask, ledger, &watcher).await? {
+            let before: u32 = tried.iter().map(|tried| tried.attempts).sum();
+            let others = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+            let room = limits::REQUESTS.saturating_sub(before.saturating_add(others)).max(1);
+            let most = if ask.is_single { 1 } else { entry.model.retry.attempts.min(room) };
+            let (attempts, fault) = match self.ask_entry(entry, (ask, most), ledger, &watcher).await? {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
@@ -152,6 +158,7 @@ impl Models {
             retry_after_ms: None,
             partial: String::new(),
             may_be_paid: false,
+            used: None,
         }))
     }
 
@@ -162,17 +169,17 @@ impl Models {
         first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).collect()
     }
 
-    /// Asks one model until it answers, its attempts are used up, or a retry makes no sense.
+    /// Asks one model at most `most` times, until it answers or a retry makes no sense.
     async fn ask_entry<L: RequestLedger>(
         &self,
         entry: &ModelEntry,
-        ask: &EstimatedRequest,
+        (ask, most): (&EstimatedRequest, u32),
         ledger: &mut L,
         watcher: &Arc<Mutex<AnswerWatcher>>,
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
         let ModelEntry { model, asked, places } = entry;
-        let most = ask.request.max_output.min(model.max_output);
-        let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, most);
+        let written = ask.request.max_output.min(model.max_output);
+        let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, written);
         let mut attempt = 1;
         loop {
             // The permit is held while the request runs, and not during the pause before a retry.
@@ -188,16 +195,21 @@ impl Models {
                 .map_err(NoAnswer::Halted)?;
             let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;
             drop(place);
-            ledger
-                .record_end(RequestOutcome::from_answer(model, outcome.as_ref()))
-                .await
-                .map_err(NoAnswer::Halted)?;
+            let failed = outcome.as_ref().err();
+            let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
+            let again = pause.map(|pause| NextRequest {
+                pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+                number: attempt + 1,
+                most,
+            });
+            let ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
+            ledger.record_end(RequestOutcome { again, ..ended }).await.map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(fault) => fault,
             };
-            let Some(pause) = self.choose_pause(model, (attempt, ask.is_single), &fault) else {
-                return Ok(Err((attempt, self.refuse_long_wait(model, attempt, fault))));
+            let Some(pause) = pause else {
+                return Ok(Err((attempt, self.refuse_long_wait(attempt < most, fault))));
             };
             self.sleeper.sleep(pause).await;
             attempt += 1;
@@ -208,10 +220,9 @@ impl Models {
     fn choose_pause(
         &self,
         model: &spec::ModelSpec,
-        (attempt, is_single): (u32, bool),
+        (attempt, most): (u32, u32),
         fault: &ModelFault,
     ) -> Option<Duration> {
-        let most = if is_single { 1 } else { model.retry.attempts };
         let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
         let pause = Duration::from_millis(own.max(fault.retry_after_ms.unwrap_or(0)));
@@ -220,10 +231,10 @@ impl Models {
     }
 
     /// If the provider asked for too long a wait, the fault says so.
-    fn refuse_long_wait(&self, model: &spec::ModelSpec, attempt: u32, fault: ModelFault) -> ModelFault {
+    fn refuse_long_wait(&self, has_attempts: bool, fault: ModelFault) -> ModelFault {
         let asked = fault.retry_after_ms.filter(|asked| Duration::from_millis(*asked) > self.patience);
         match asked {
-            Some(asked) if may_be_repeated(&fault) && attempt < model.retry.attempts => {
+            Some(asked) if may_be_repeated(&fault) && has_attempts => {
                 let most = self.patience.as_millis();
                 let words =
                     format!("{}; it asks to wait {asked} ms, and {most} ms are waited at most", fault.words);
@@ -244,14 +255,15 @@ fn may_be_repeated(fault: &ModelFault) -> bool {
         fault.kind,
         ModelFaultKind::RateLimited | ModelFaultKind::Unavailable | ModelFaultKind::Truncated
     );
-    passing && !fault.may_be_paid
+    passing && fault.is_known()
 }
 
-/// If a model is missing, rejects the key or has no credit left, another model may still work. If it rejects the
-/// request itself, no other will.
+/// If a model is missing, rejects the key, has no credit left or refuses to answer, another model may still work. If
+/// it rejects the request itself, no other will.
 fn may_go_elsewhere(fault: &ModelFault) -> bool {
-    let its_own = matches!(fault.status, Some(401..=404 | 429));
-    (may_be_repeated(fault) || its_own) && !fault.may_be_paid
+    let its_own = matches!(fault.status, Some(401..=404 | 429))
+        || (fault.kind == ModelFaultKind::Refused && fault.status.is_some());
+    (may_be_repeated(fault) || its_own) && fault.is_known()
 }
 
 /// `main: … after 4 attempts; rehearsal: …`

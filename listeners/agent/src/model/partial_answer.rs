@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::complaint::cut_excerpt;
 use super::halves::{HalvedText, PendingHalf, repair_json};
 use super::{
     AnswerPiece, AnswerReader, AnswerWatcher, MessagePart, ModelAnswer, ModelFault, ModelFaultKind,
@@ -49,6 +50,10 @@ pub(super) struct PartialAnswer {
     pub(super) stop: Option<StopReason>,
     /// Whether the provider gave an empty stop reason. Together with its end sign, that is enough.
     unsaid: bool,
+    /// The stop reason in the provider's words, with the details that it adds.
+    pub(super) reason: String,
+    /// Whether the answer ended because the window is full.
+    pub(super) is_window_full: bool,
 }
 
 impl PartialAnswer {
@@ -61,8 +66,23 @@ impl PartialAnswer {
     ) -> Self {
         let (parts, usage) = (Vec::new(), TokenUsage::default());
         let (bytes, apart, half, drawn) = (0, false, PendingHalf::default(), calls);
-        let (enough, stop, unsaid) = (None, None, false);
-        Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
+        let (enough, stop, unsaid, reason, is_window_full) = (None, None, false, String::new(), false);
+        Self {
+            parts,
+            bytes,
+            most,
+            apart,
+            half,
+            drawn,
+            watcher,
+            listening,
+            enough,
+            usage,
+            stop,
+            unsaid,
+            reason,
+            is_window_full,
+        }
     }
 
     /// Whether enough was read, so that reading stops.
@@ -87,6 +107,7 @@ impl PartialAnswer {
             self.unsaid = true;
         } else {
             self.stop = Some(stop(self)?);
+            reason.clone_into(&mut self.reason);
         }
         Ok(())
     }
@@ -107,6 +128,19 @@ impl PartialAnswer {
     pub(super) fn may_be_paid(&self) -> bool {
         let counted = [self.usage.tokens_in, self.usage.tokens_out];
         self.has_content() || counted.iter().flatten().any(|tokens| *tokens > 0)
+    }
+
+    /// What it has used so far. Without a report of the tokens that it wrote, or with a lower one, the length of what
+    /// came counts.
+    pub(super) fn estimate_use(&self) -> TokenUsage {
+        let came = crate::tokens::estimate_bytes(self.bytes);
+        TokenUsage { tokens_out: Some(self.usage.tokens_out.unwrap_or(0).max(came)), ..self.usage }
+    }
+
+    /// The fault of a provider that ended its answer and will not continue it.
+    pub(super) fn build_refusal(&self, kind: ModelFaultKind, words: &str) -> ModelFault {
+        let words = format!("{words} ({})", cut_excerpt(&self.reason));
+        ModelFault { used: Some(self.estimate_use()), ..self.build_fault(kind, words) }
     }
 
     /// Whether it holds a call.
@@ -283,6 +317,7 @@ impl PartialAnswer {
             retry_after_ms: None,
             partial: self.as_text(),
             may_be_paid: true,
+            used: None,
         }
     }
 

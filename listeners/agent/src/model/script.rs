@@ -433,6 +433,7 @@ impl ScriptedModel {
             retry_after_ms: None,
             partial: String::new(),
             may_be_paid: false,
+            used: None,
         })
     }
 

@@ -86,7 +86,7 @@ pub(crate) fn classify_code(code: &str) -> FailureClass {
         | "agent.ambiguous-action"
         | "route.ambiguous" => FailureClass::Parameters,
         "agent.too-many-tasks" => FailureClass::Execution,
-        "model.truncated" | "model.too-large" => FailureClass::Form,
+        "model.truncated" | "model.too-large" | "model.window-full" => FailureClass::Form,
         code if code.starts_with("agent.") => FailureClass::Form,
         code if code.starts_with("payload.") || code == "reply.final-not-alone" => FailureClass::Parameters,
         _ => FailureClass::Execution,

@@ -134,21 +134,30 @@ fn e10_every_reason_to_stop_is_told_apart() {
     for (found, stop) in [
         (openai("stop"), StopReason::End),
         (openai("length"), StopReason::Length),
-        (openai("content_filter"), StopReason::Filtered),
         (openai("tool_calls"), StopReason::Tool),
         (anthropic("end_turn"), StopReason::End),
         (anthropic("stop_sequence"), StopReason::End),
         (anthropic("max_tokens"), StopReason::Length),
-        (anthropic("model_context_window_exceeded"), StopReason::Length),
-        (anthropic("refusal"), StopReason::Filtered),
         (ollama("stop"), StopReason::End),
         (ollama("length"), StopReason::Length),
         (gemini("STOP"), StopReason::End),
         (gemini("MAX_TOKENS"), StopReason::Length),
-        (gemini("SAFETY"), StopReason::Filtered),
-        (gemini("PROHIBITED_CONTENT"), StopReason::Filtered),
     ] {
         assert_eq!(found.map(|answer| (answer.stop, answer.usage)), Ok((stop, TokenUsage::default())));
+    }
+    for (found, kind, words) in [
+        (openai("content_filter"), ModelFaultKind::Refused, "let the model answer (content_filter)"),
+        (anthropic("refusal"), ModelFaultKind::Refused, "let the model answer (refusal)"),
+        (gemini("SAFETY"), ModelFaultKind::Refused, "let the model answer (SAFETY)"),
+        (gemini("PROHIBITED_CONTENT"), ModelFaultKind::Refused, "(PROHIBITED_CONTENT)"),
+        (
+            anthropic("model_context_window_exceeded"),
+            ModelFaultKind::WindowFull,
+            "the window is full (model_context_window_exceeded)",
+        ),
+    ] {
+        let fault = found.expect_err("it is no answer");
+        assert!(fault.kind == kind && fault.is_known() && fault.words.ends_with(words), "{fault:?}");
     }
     for (found, reason) in [
         (openai("insufficient_system_resource"), "insufficient_system_resource"),
@@ -225,9 +234,27 @@ fn e13_a_refusal_keeps_its_words_and_what_it_used() {
             "[DONE]",
         ],
     );
-    let found = found.expect("a whole answer");
-    assert_eq!((found.stop, found.parts), (StopReason::Filtered, vec![text("I can't")]));
-    assert_eq!(found.usage, TokenUsage { tokens_in: Some(9), tokens_out: Some(3), cached: None });
+    let fault = found.expect_err("a refusal");
+    assert_eq!((fault.kind, fault.partial.as_str()), (ModelFaultKind::Refused, "I can't"));
+    assert_eq!(fault.used, Some(TokenUsage { tokens_in: Some(9), tokens_out: Some(3), cached: None }));
+}
+
+#[test]
+fn a_refusal_says_why_if_the_provider_does() {
+    let details = r#""stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It could do harm."}"#;
+    let begin = r#"{"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}}"#;
+    let end = format!(r#"{{"type":"message_delta","delta":{{{details}}},"usage":{{"output_tokens":4}}}}"#);
+    let streamed = answered(Provider::Anthropic, &[begin, &end, r#"{"type":"message_stop"}"#]);
+    let whole = format!(
+        r#"{{"type":"message","content":[],{details},"usage":{{"input_tokens":25,"output_tokens":4}}}}"#
+    );
+    let server = ByteServer::saying(measured("200 OK", &["content-type: application/json"], &whole));
+    let whole = ask(&model(Provider::Anthropic, &server.url()), limits(), request("hello"));
+    for found in [streamed, whole] {
+        let fault = found.expect_err("a refusal");
+        assert!(fault.words.ends_with("(refusal, cyber, It could do harm.)"), "{fault:?}");
+        assert_eq!(fault.used, Some(TokenUsage { tokens_in: Some(25), tokens_out: Some(4), cached: None }));
+    }
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             OpenAi,
             "window",
             json("400 No", window),
-            ModelFaultKind::InvalidRequest,
+            ModelFaultKind::WindowFull,
             Some(400),
             &["8192", "lower models.main.window or models.main.max_output"],
         ),
@@ -193,7 +193,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             Anthropic,
             "window",
             json("400 No", &long),
-            ModelFaultKind::InvalidRequest,
+            ModelFaultKind::WindowFull,
             Some(400),
             &["lower models.main.window"],
         ),
@@ -355,6 +355,37 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
         });
     }
     hold(rows);
+}
+
+#[test]
+fn an_error_in_the_stream_says_what_was_used_before() {
+    for form in FORMS {
+        let busy = if form == OpenAi { "server_error" } else { "overloaded_error" };
+        let said = event(form, &error(form, busy, "it broke"));
+        let reported = match form {
+            Anthropic => event(
+                form,
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}}"#,
+            ),
+            OpenAi => event(form, r#"{"choices":[],"usage":{"prompt_tokens":25}}"#),
+            Gemini => event(form, r#"{"usageMetadata":{"promptTokenCount":25}}"#),
+            _ => String::new(),
+        };
+        let read = (form != Ollama).then_some(25);
+        let words = begun(form).repeat(32);
+        for (pieces, used) in [
+            (
+                [reported.clone(), said.clone()].concat(),
+                (form != Ollama).then_some(u64::from(form == Anthropic)),
+            ),
+            ([reported, words, said].concat(), Some(10)),
+        ] {
+            let fault = found(form, &chunked(content_type(form), &[pieces.as_bytes()]));
+            assert!(fault.kind == ModelFaultKind::Unavailable && fault.is_known(), "{form:?}: {fault:?}");
+            let said = fault.used.map(|used| (used.tokens_in, used.tokens_out));
+            assert_eq!(said, used.map(|written| (read, Some(written))), "{form:?}: {fault:?}");
+        }
+    }
 }
 
 #[test]

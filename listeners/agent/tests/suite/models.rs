@@ -12,6 +12,7 @@ use systole_agent::model::{
     RequestOutcome, StopReason, TokenUsage,
 };
 use systole_agent::spec::{self, Price, Provider, RequestRetry};
+use systole_kit::journal::NextRequest;
 use systole_kit::money::Money;
 use tokio::time::Instant;
 
@@ -44,11 +45,13 @@ pub(crate) struct Books {
     pub(crate) diary: Diary,
     pub(crate) no_at: usize,
     pub(crate) started: usize,
+    /// The next requests that failed ones announce.
+    again: Vec<NextRequest>,
 }
 
 impl Books {
     pub(crate) fn new(diary: &Diary) -> Self {
-        Self { diary: diary.clone(), no_at: usize::MAX, started: 0 }
+        Self { diary: diary.clone(), no_at: usize::MAX, started: 0, again: Vec::new() }
     }
 }
 
@@ -67,6 +70,7 @@ impl RequestLedger for Books {
     }
 
     async fn record_end(&mut self, came: RequestOutcome<'_>) -> Result<(), Self::Halt> {
+        self.again.extend(came.again);
         let what = match came.outcome {
             Ok(answer) => format!("{:?}", answer.stop),
             Err(fault) => fault.kind.code().to_owned(),
@@ -122,7 +126,13 @@ fn good() -> Result<ModelAnswer, ModelFault> {
 fn bad(kind: ModelFaultKind, status: Option<u16>) -> Result<ModelAnswer, ModelFault> {
     let words = status.map_or_else(|| "it broke".to_owned(), |status| format!("it answered {status}"));
     let (retry_after_ms, partial) = (None, String::new());
-    Err(ModelFault { kind, words, status, retry_after_ms, partial, may_be_paid: false })
+    Err(ModelFault { kind, words, status, retry_after_ms, partial, may_be_paid: false, used: None })
+}
+
+/// An error of the provider in the middle of an answer, of which it had reported nothing.
+fn broken_off(kind: ModelFaultKind) -> Result<ModelAnswer, ModelFault> {
+    let used = TokenUsage { tokens_in: None, tokens_out: Some(7), cached: None };
+    bad(kind, Some(200)).map_err(|fault| ModelFault { may_be_paid: true, used: Some(used), ..fault })
 }
 
 fn waiting(ms: u64) -> Result<ModelAnswer, ModelFault> {
@@ -151,11 +161,22 @@ fn specified(name: &str, fallback: &[&str]) -> spec::ModelSpec {
 }
 
 fn models(diary: &Diary, chance: u64, scripted: Vec<Scripted>) -> (Models, Arc<AtomicUsize>) {
+    models_with(diary, chance, 4, scripted)
+}
+
+fn models_with(
+    diary: &Diary,
+    chance: u64,
+    attempts: u32,
+    scripted: Vec<Scripted>,
+) -> (Models, Arc<AtomicUsize>) {
     let (out, most) = (Arc::default(), Arc::default());
     let each = scripted.into_iter().map(|(name, fallback, outcomes)| {
         let (out, most) = (Arc::clone(&out), Arc::clone(&most));
         let told = Told { name, outcomes: Mutex::new(outcomes.into()), diary: diary.clone(), out, most };
-        (specified(name, fallback), Arc::new(told) as Arc<dyn Model>)
+        let mut specified = specified(name, fallback);
+        specified.retry.attempts = attempts;
+        (specified, Arc::new(told) as Arc<dyn Model>)
     });
     let models =
         Models::new(each.collect(), Box::new(Always(chance)), &HttpLimits::default()).expect("good models");
@@ -201,6 +222,37 @@ async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_b
             "6250 ended main: End 100+10 0.00045 USD",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_of_503_loses_no_work_and_each_pause_is_announced() {
+    let diary = Diary::new();
+    let gone = || bad(ModelFaultKind::Unavailable, Some(503));
+    let outcomes: Vec<_> = (0..9).map(|_| gone()).chain([good()]).collect();
+    // Chance makes each pause as short as it can be.
+    let (models, _) = models_with(&diary, u64::MAX, 10, vec![("main", &[], outcomes)]);
+    let mut books = Books::new(&diary);
+    let found = models.ask_model("main", &asked(), &mut books, unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let pauses: Vec<u64> = books.again.iter().map(|again| again.pause_ms).collect();
+    assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+    let numbers: Vec<(u32, u32)> = books.again.iter().map(|again| (again.number, again.most)).collect();
+    assert_eq!((numbers[0], numbers[8]), ((2, 10), (10, 10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_has_no_more_requests_than_its_journal_has_room_for() {
+    let diary = Diary::new();
+    let gone = || (0..10).map(|_| bad(ModelFaultKind::Unavailable, Some(503))).collect();
+    let others: &'static [&'static str] = &["b", "c", "d", "e"];
+    let all = vec![("a", others, gone()), ("b", &[][..], gone()), ("c", &[], gone()), ("d", &[], gone())];
+    let all = all.into_iter().chain([("e", &[][..], vec![good()])]).collect();
+    let (models, _) = models_with(&diary, 0, 10, all);
+    let found = models.ask_model("a", &asked(), &mut Books::new(&diary), unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let asked =
+        |name: &str| diary.lines().iter().filter(|line| line.ends_with(&format!("asked {name}"))).count();
+    assert_eq!(["a", "b", "c", "d", "e"].map(asked), [10, 10, 8, 1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,11 +321,46 @@ async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_inside_an_answer_is_paid_by_estimate_repeated_and_then_asked_elsewhere() {
+    let diary = Diary::new();
+    let busy = || broken_off(ModelFaultKind::Unavailable);
+    let (models, _) = models(
+        &diary,
+        0,
+        vec![("main", &["other"], vec![busy(), busy(), busy(), busy()]), ("other", &[], vec![good()])],
+    );
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let ends: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("ended")).collect();
+    // The request has 200 tokens by estimate: 200 x 3 + 7 x 15 millionths.
+    let paid = "ended main: model.unavailable 200+7 0.000705 USD";
+    let main = ["0", "1000", "3000", "7000"].map(|at| format!("{at} {paid}"));
+    assert_eq!(ends, [main.as_slice(), &["7000 ended other: End 100+10".to_owned()]].concat());
+    // If all of them break off, the models are away: the call waits, and is asked again.
+    let fault = busy().expect_err("a fault");
+    assert!(models.are_away("main", &fault));
+    assert!(!models.are_away("main", &ModelFault { used: None, ..fault }), "its outcome is unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_asked_elsewhere_at_once() {
+    let diary = Diary::new();
+    let refused = vec![broken_off(ModelFaultKind::Refused)];
+    let (models, _) = models(&diary, 0, vec![("main", &["other"], refused), ("other", &[], vec![good()])]);
+    let found = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    let asked: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("asked")).collect();
+    assert_eq!(asked, ["0 asked main", "0 asked other"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn e13_a_request_that_is_wrong_or_refused_is_not_repeated() {
     for (kind, status, elsewhere) in [
         (ModelFaultKind::InvalidRequest, Some(400), false),
         (ModelFaultKind::InvalidRequest, None, false),
-        (ModelFaultKind::Refused, Some(200), false),
+        (ModelFaultKind::Refused, Some(200), true),
+        (ModelFaultKind::Refused, Some(400), true),
+        (ModelFaultKind::WindowFull, Some(400), false),
         (ModelFaultKind::TooLarge, Some(200), false),
         (ModelFaultKind::InvalidRequest, Some(401), true),
         (ModelFaultKind::InvalidRequest, Some(403), true),

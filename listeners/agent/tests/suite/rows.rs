@@ -97,7 +97,7 @@ impl Model for Gives {
 fn fault(kind: ModelFaultKind, status: Option<u16>, partial: &str) -> ModelFault {
     let words = "the provider said so".to_owned();
     let partial = partial.to_owned();
-    ModelFault { kind, words, status, retry_after_ms: None, partial, may_be_paid: true }
+    ModelFault { kind, words, status, retry_after_ms: None, partial, may_be_paid: true, used: None }
 }
 
 #[tokio::test]

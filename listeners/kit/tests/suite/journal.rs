@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 use systole_kit::ask::PumpQuestion;
 use systole_kit::journal::{
-    EarlierEntries, EarlierEntry, EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall,
+    EarlierEntries, EarlierEntry, EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, NextRequest,
+    OutcomeDetails, PriorCall,
 };
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::money::Money;
@@ -39,6 +40,7 @@ fn outcome(of: u64, text: &str) -> ModelCallOutcome {
         money: Money::parse("0.002 USD"),
         text,
         blobs: Vec::new(),
+        details: OutcomeDetails::default(),
     }
 }
 
@@ -70,6 +72,33 @@ fn a_result_is_read_whole_with_the_words_of_the_model_as_they_came() {
     );
     let entry = Ok(JournalEntry::Result(outcome(8, "<thinking>\n a && b <x/> ")));
     assert_eq!(read(&document), ListenerDocument::Journal { delivery: "d".into(), id: 9, entry });
+}
+
+fn known_details() -> OutcomeDetails {
+    OutcomeDetails {
+        cached: Some(800),
+        cache_write: Some(90),
+        reasoning: Some(5),
+        served: Some("some-model-2026".into()),
+        fingerprint: Some("fp_1".into()),
+        request: Some("req_1".into()),
+        again: Some(NextRequest { pause_ms: 8_000, number: 4, most: 10 }),
+    }
+}
+
+#[test]
+fn the_details_of_a_result_are_read_whole_and_none_is_required() {
+    let attributes = "cached='800' cache-write='90' reasoning='5' served='some-model-2026' \
+                      fingerprint='fp_1' request='req_1' pause='8000' next='4' most='10'";
+    let document = format!(
+        "<journal {NS} id='9' delivery='d' kind='model-result' of='8' stop='end' in='900' out='7' \
+         money='0.002 USD' {attributes}>so</journal>"
+    );
+    let entry = JournalEntry::Result(ModelCallOutcome { details: known_details(), ..outcome(8, "so") });
+    let whole = ListenerDocument::Journal { delivery: "d".into(), id: 9, entry: Ok(entry.clone()) };
+    assert_eq!(read(&document), whole);
+    let label = EntryLabel { id: 9, delivery: Some("d"), attempt: None };
+    assert_eq!(read(std::str::from_utf8(&entry.to_document(label)).expect("text")), whole);
 }
 
 #[test]
@@ -410,6 +439,7 @@ pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
                     money,
                     text,
                     blobs: Vec::new(),
+                    details: OutcomeDetails::default(),
                 })
             }
         ),

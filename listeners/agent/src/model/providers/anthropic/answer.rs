@@ -41,8 +41,6 @@ struct Whole<'e> {
     #[serde(default, borrow)]
     content: Vec<&'e RawValue>,
     #[serde(default)]
-    stop_reason: Option<String>,
-    #[serde(default)]
     usage: Lenient<Used>,
 }
 
@@ -117,7 +115,21 @@ struct MessageDelta {
 struct Ending {
     #[serde(default)]
     stop_reason: Option<String>,
+    #[serde(default)]
+    stop_details: Lenient<StopDetails>,
 }
+
+/// Why the provider refused.
+#[derive(Deserialize)]
+struct StopDetails {
+    #[serde(default)]
+    category: Option<String>,
+    #[serde(default)]
+    explanation: Option<String>,
+}
+
+/// The stop reason of an answer for whose rest the window has no room.
+const WINDOW_FULL: &str = "model_context_window_exceeded";
 
 /// The open block.
 enum OpenPart {
@@ -176,22 +188,18 @@ impl AnswerReading for AnthropicReader {
             "message_delta" => {
                 let MessageDelta { delta, usage } = read_json(event, partial)?;
                 self.count_usage(usage, partial);
-                if let Some(reason) = delta.stop_reason {
-                    partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
-                }
+                end_answer(delta, partial)?;
                 Ok(EventStep::Content)
             }
             "message_stop" => Ok(EventStep::End),
             "message" => {
-                let Whole { content, stop_reason, usage } = read_json(event, partial)?;
+                let Whole { content, usage } = read_json(event, partial)?;
                 self.count_usage(usage, partial);
                 for block in content {
                     self.begin_block(block.get(), partial)?;
                     self.end_block(partial)?;
                 }
-                if let Some(reason) = stop_reason {
-                    partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
-                }
+                end_answer(read_json(event, partial)?, partial)?;
                 Ok(EventStep::End)
             }
             _ => Ok(EventStep::Nothing),
@@ -299,10 +307,25 @@ impl AnthropicReader {
     }
 }
 
+fn end_answer(
+    Ending { stop_reason, stop_details }: Ending,
+    partial: &mut PartialAnswer,
+) -> Result<(), EventFault> {
+    let Some(reason) = stop_reason else { return Ok(()) };
+    partial.set_stop(&reason, |partial| read_stop(&reason, partial))?;
+    partial.is_window_full = reason.eq_ignore_ascii_case(WINDOW_FULL);
+    if let Lenient(Some(StopDetails { category, explanation })) = stop_details {
+        for more in [category, explanation].into_iter().flatten() {
+            partial.reason.push_str(&format!(", {more}"));
+        }
+    }
+    Ok(())
+}
+
 fn read_stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "end_turn" | "stop_sequence" => StopReason::End,
-        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "max_tokens" | WINDOW_FULL => StopReason::Length,
         "tool_use" => StopReason::Tool,
         "refusal" => StopReason::Filtered,
         _ => {

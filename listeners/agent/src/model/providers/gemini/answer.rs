@@ -122,7 +122,8 @@ impl AnswerReading for GeminiReader {
                 format!("would not answer this prompt ({reason}){said}"),
             );
             let may_be_paid = partial.usage.tokens_in.is_some_and(|tokens| tokens > 0);
-            return Err(EventFault::Fault(ModelFault { may_be_paid, ..fault }));
+            let used = may_be_paid.then(|| partial.estimate_use());
+            return Err(EventFault::Fault(ModelFault { may_be_paid, used, ..fault }));
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
@@ -130,9 +131,9 @@ impl AnswerReading for GeminiReader {
                 step = EventStep::Content;
             }
             if let Some(reason) = candidate.finish_reason {
-                partial.set_stop(&reason, |partial| {
-                    read_stop(&reason, candidate.finish_message.as_deref(), partial)
-                })?;
+                let said = candidate.finish_message.as_deref();
+                partial.set_stop(&reason, |partial| read_stop(&reason, said, partial))?;
+                partial.reason.extend(said.map(|said| format!(", {said}")));
                 step = EventStep::Content;
             }
         }
