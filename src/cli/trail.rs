@@ -99,7 +99,7 @@ fn read_link(text: &str) -> Option<PromptLink> {
     let (before, parts): (Option<&str>, Vec<&str>) = match prompt_link::read_link(text)? {
         ParsedLink::Base { system, tools } => (None, vec![system, tools]),
         ParsedLink::Segment { before, messages } => (Some(before), vec![messages]),
-        ParsedLink::Prompt { before, header } => (Some(before), vec![header]),
+        ParsedLink::Prompt { before, header, .. } => (Some(before), vec![header]),
     };
     let texts = parts.iter().flat_map(|part| {
         let strings = texts::strings(part);

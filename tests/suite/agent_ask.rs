@@ -84,7 +84,7 @@ fn c8_the_prompt_of_a_model_is_the_one_that_the_journal_names() {
     assert!(links[0]["system"].as_str().unwrap().contains("You answer questions."));
     let question = &links[1]["messages"][0]["parts"][0]["text"];
     assert_eq!(question, "<message from=\"operator\">What is &lt;smaller&gt;?</message>");
-    assert!(links[2]["header"].as_str().unwrap().contains("Turn 1 of 10."));
+    assert_eq!(links[2]["header"], "", "an ordinary turn has none");
 }
 
 #[test]

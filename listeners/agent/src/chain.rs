@@ -33,10 +33,11 @@ impl StoredLink {
         Self::from_text(write_segment(before, messages))
     }
 
-    /// A whole prompt: the chain up to the link with that hash, and the header of the turn.
+    /// A whole prompt: the chain up to the link with that hash, the header of the turn or an empty text, and the mark
+    /// of the call.
     #[must_use]
-    pub fn from_prompt(before: &str, header: &str) -> Self {
-        Self::from_text(write_prompt(before, header))
+    pub fn from_prompt(before: &str, header: &str, mark: &str) -> Self {
+        Self::from_text(write_prompt(before, header, mark))
     }
 }
 

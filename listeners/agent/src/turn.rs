@@ -14,8 +14,8 @@ use crate::dialect;
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, CallHistory, HeldAnswer, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest,
-    Models, NoAnswer, OutgoingRequest, PromptMessage, RequestLedger, RequestToolChoice, StopReason,
+    self, CallHistory, HeldAnswer, ModelFault, ModelFaultKind, ModelRequest, Models, NoAnswer,
+    OutgoingRequest, RequestLedger, RequestToolChoice, StopReason,
 };
 use crate::model_answer::{self, HeardAnswer};
 use crate::primitives::TASK;
@@ -34,6 +34,13 @@ pub(crate) struct TurnHeader<'a> {
     pub(crate) window: u64,
     pub(crate) wrap_up: Option<&'a str>,
     pub(crate) only_final: bool,
+}
+
+impl TurnHeader<'_> {
+    /// Whether the final is asked for. In the last turn an action is still taken: the turn after it takes only a final.
+    fn asks_final(&self) -> bool {
+        self.only_final || self.turn >= self.of
+    }
 }
 
 /// The question.
@@ -67,7 +74,11 @@ pub(crate) async fn ask_once(
     line: &(dyn Line + '_),
 ) -> Result<TurnOutcome, NotTaken> {
     let header = write_header(&ask);
-    let prompt = StoredLink::from_prompt(ask.conversation.last_hash(), &header);
+    let prompt = StoredLink::from_prompt(
+        ask.conversation.last_hash(),
+        header.as_deref().unwrap_or_default(),
+        &ask.conversation.mark.0,
+    );
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     let is_single = has_been_away(&past);
     // Failed requests are known as well, and may be repeated.
@@ -190,9 +201,7 @@ fn from_fault(fault: &ModelFault) -> TurnOutcome {
     TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 
-fn build_request(ask: &TurnQuestion<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
-    let mut messages = ask.conversation.messages();
-    messages.push(PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(header)] });
+fn build_request(ask: &TurnQuestion<'_>, header: Option<String>, past: &EarlierEntries) -> ModelRequest {
     let CallTerms { agent: spec, contracts, tools, .. } = &*ask.conversation.terms;
     let tools = tools.clone();
     // A request with earlier calls must contain their tools. If only a final counts, no tool may be called.
@@ -216,7 +225,8 @@ fn build_request(ask: &TurnQuestion<'_>, header: String, past: &EarlierEntries) 
     };
     ModelRequest {
         system: ask.conversation.system.clone(),
-        messages,
+        messages: ask.conversation.messages(),
+        header,
         tools,
         choice,
         schema,
@@ -242,8 +252,19 @@ fn build_history(ask: &TurnQuestion<'_>, past: &EarlierEntries) -> CallHistory {
     }
 }
 
-/// The header: the state of the conversation, and what is expected next.
-fn write_header(ask: &TurnQuestion<'_>) -> String {
+/// Whether the header has something to say that the model does not know. An ordinary turn ends with its results.
+fn has_news(ask: &TurnQuestion<'_>) -> bool {
+    let TurnHeader { turn, of, attempt, used, window, only_final, .. } = *ask.header;
+    let is_first = ask.spec.dialect == Dialect::Plain && turn == 1;
+    let is_near_end = only_final || turn.saturating_add(1) >= of || used.saturating_mul(2) > window;
+    !is_first && (is_near_end || attempt > 1 || ask.conversation.tasks_given > 0)
+}
+
+/// The header: the state of the conversation, and what is expected next. `None` if there is no news.
+fn write_header(ask: &TurnQuestion<'_>) -> Option<String> {
+    if !has_news(ask) {
+        return None;
+    }
     let header = ask.header;
     // The turn that accepts only a final comes after the allowed turns, or ends them early.
     let of = if header.wrap_up.is_some() { header.turn } else { header.of };
@@ -262,15 +283,12 @@ fn write_header(ask: &TurnQuestion<'_>) -> String {
         None => {}
     }
     lines.push(format!("Expected: {}", describe_expected(ask)));
-    if ask.conversation.terms.contracts.may_converge() {
-        lines.push("In this pass: answer only CONVERGED if nothing is left to change.".to_owned());
-    }
     let CallTerms { contracts, tools, .. } = &*ask.conversation.terms;
     if let Some(tasks) = contracts.tasks().filter(|_| !header.only_final) {
         lines.push(format!("Tasks: {} of {} given.", ask.conversation.tasks_given, tasks.at_most));
     }
     let actions = contracts.actions.iter().map(|action| &*action.known.element.local);
-    let names: Vec<&str> = match (header.only_final, ask.spec.dialect) {
+    let names: Vec<&str> = match (header.asks_final(), ask.spec.dialect) {
         (true, _) | (_, Dialect::Plain) => Vec::new(),
         (_, Dialect::Xml) => actions.chain(contracts.tasks().map(|_| TASK)).collect(),
         _ => tools.iter().map(|tool| tool.name.as_str()).collect(),
@@ -278,12 +296,12 @@ fn write_header(ask: &TurnQuestion<'_>) -> String {
     if !names.is_empty() {
         lines.push(format!("Tools: {}.", names.join(", ")));
     }
-    write_block(&ask.conversation.mark, &lines.join("\n"))
+    Some(write_block(&ask.conversation.mark, &lines.join("\n")))
 }
 
 fn describe_expected(ask: &TurnQuestion<'_>) -> String {
     let CallTerms { agent: spec, contracts, .. } = &*ask.conversation.terms;
-    let acts = !ask.header.only_final && contracts.can_act();
+    let acts = !ask.header.asks_final() && contracts.can_act();
     match spec.dialect {
         Dialect::Plain if contracts.json_final().is_some() => "your answer, in JSON alone.".to_owned(),
         Dialect::Plain => "your answer.".to_owned(),
@@ -291,10 +309,7 @@ fn describe_expected(ask: &TurnQuestion<'_>) -> String {
         Dialect::Native => "your final.".to_owned(),
         Dialect::XmlFinal => {
             let before = if acts { "calls, or your final: " } else { "your final: " };
-            let (nonce, format) = (&ask.conversation.nonce, prompt::format_name(spec.output.format));
-            let open =
-                format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
-            format!("{before}{open}…</systole-{nonce}-FINAL>")
+            format!("{before}{}", prompt::write_slot(spec, &ask.conversation.nonce))
         }
         Dialect::Xml => {
             let thinking = if spec.thinking == ThinkingRule::Required { "<thinking>, then " } else { "" };

@@ -810,8 +810,8 @@ def verify_holes(files, walk, lines):
 def link_before(data):
     """The hash of the link before a link of a prompt."""
     lines = data.split(b"\n", 3)
-    parts = {b"systole prompt segment v1": b"messages", b"systole prompt v1": b"header"}
-    if len(lines) < 4 or lines[0] not in parts or not re.fullmatch(parts[lines[0]] + b" [0-9]+", lines[1]):
+    parts = {b"systole prompt segment v1": b"messages [0-9]+", b"systole prompt v1": b"header [0-9]+( mark [0-9a-f]{8})?"}
+    if len(lines) < 4 or lines[0] not in parts or not re.fullmatch(parts[lines[0]], lines[1]):
         return None
     is_whole = len(lines[3]) == int(lines[1].split(b" ")[1]) and re.fullmatch(b"[0-9a-f]{64}", lines[2])
     return lines[2].decode() if is_whole else None

@@ -26,14 +26,14 @@ const QUESTIONS: u64 = 3;
 /// The model's answer in each turn, for every caller. Each turn has its own usage, which identifies the cost of the
 /// turn.
 const NATIVE: &str = r#"
-- {if: "Turn 1 of", say: I look., call: {search: {query: one}}, usage: {in: 1000, out: 10}, times: always}
-- {if: "Turn 2 of", need: [FOUND one], say: Again., call: {search: {query: two}}, usage: {in: 2000, out: 20}, times: always}
-- {if: "Turn 3 of", need: [FOUND two], say: The moon is there., usage: {in: 3000, out: 30}, times: always}
+- {if: "where is the moon?", say: I look., call: {search: {query: one}}, usage: {in: 1000, out: 10}, times: always}
+- {if: FOUND one, say: Again., call: {search: {query: two}}, usage: {in: 2000, out: 20}, times: always}
+- {if: FOUND two, say: The moon is there., usage: {in: 3000, out: 30}, times: always}
 "#;
 const XML: &str = r#"
-- {if: "Turn 1 of", say: "<thinking>I look.</thinking><search><query>one</query></search>", usage: {in: 1000, out: 10}, times: always}
-- {if: "Turn 2 of", need: [FOUND one], say: "<thinking>Again.</thinking><search><query>two</query></search>", usage: {in: 2000, out: 20}, times: always}
-- {if: "Turn 3 of", need: [FOUND two], say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>", usage: {in: 3000, out: 30}, times: always}
+- {if: "where is the moon?", say: "<thinking>I look.</thinking><search><query>one</query></search>", usage: {in: 1000, out: 10}, times: always}
+- {if: FOUND one, say: "<thinking>Again.</thinking><search><query>two</query></search>", usage: {in: 2000, out: 20}, times: always}
+- {if: FOUND two, say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>", usage: {in: 3000, out: 30}, times: always}
 "#;
 
 /// The three places, with the number of deaths in each.

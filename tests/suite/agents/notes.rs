@@ -22,7 +22,7 @@ fn searches(house: &AgentHouse) -> usize {
 fn b1_thoughts_alone_are_notes_that_open_the_next_turn_in_every_dialect() {
     let thoughts = r#"
 - {say: "<helper><thought>First I look.</thought></helper>"}
-- {need: [Your note is recorded, Turn 2 of 10. Attempt 1 of 3], say: "<thought>Then I ask.</thought>"}
+- {need: [Your note is recorded], say: "<thought>Then I ask.</thought>"}
 "#;
     let native = "- {say: The moon is there.}\n";
     let slot = r#"- {say: "<systole-0n0n0n0n-FINAL format=\"text\" status=\"success\">The moon is there.</systole-0n0n0n0n-FINAL>", chunk: 500}

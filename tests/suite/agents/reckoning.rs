@@ -116,24 +116,42 @@ fn journal(record: &Record) -> Option<EarlierEntry> {
     (record.header.kind == RecordKind::Journal).then(|| EarlierEntry::from_body(&record.body).ok())?
 }
 
-/// The text that a request and a prompt in the log share: the system prompt and the text of the turn. Both contain
-/// the mark of their call and of no other call.
-type Shared = (String, String);
+/// The texts that a request and a prompt in the log share: the system prompt, and everything that the model was told.
+/// Each question has its number, so no two calls share them.
+type Shared = Vec<String>;
 
 fn of_request(body: &Value) -> Shared {
-    let messages = body["messages"].as_array().unwrap();
-    let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
-    (text(&messages[0]), text(messages.last().unwrap()))
+    let messages = body["messages"].as_array().unwrap().iter();
+    let told = messages.filter(|message| message["role"] != "assistant");
+    told.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
 fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
-    let links = prompts::links(log, prompt).unwrap();
-    match (prompt_link::read_link(&links[0]), prompt_link::read_link(links.last().unwrap())) {
-        (Some(ParsedLink::Base { system, .. }), Some(ParsedLink::Prompt { header, .. })) => {
-            (system.to_owned(), header.to_owned())
+    let mut shared = Vec::new();
+    for link in prompts::links(log, prompt).unwrap() {
+        match prompt_link::read_link(&link).expect("a link") {
+            ParsedLink::Base { system, .. } => shared.push(system.to_owned()),
+            ParsedLink::Segment { messages, .. } => {
+                let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+                for message in messages.filter(|message| message["role"] == "user") {
+                    shared.extend(texts_of(&message));
+                }
+            }
+            ParsedLink::Prompt { header: "", .. } => {}
+            ParsedLink::Prompt { header, .. } => panic!("an ordinary turn has no header: {header}"),
         }
-        other => panic!("{other:?} is no chain"),
     }
+    shared
+}
+
+/// The messages of a provider that one message of a prompt becomes: each result, and the texts together.
+fn texts_of(message: &Value) -> Vec<String> {
+    let parts = message["parts"].as_array().unwrap();
+    let of = |read: fn(&Value) -> &Value| parts.iter().filter_map(move |part| read(part).as_str());
+    let mut found: Vec<String> = of(|part| &part["result"]["text"]).map(str::to_owned).collect();
+    let texts: Vec<&str> = of(|part| &part["text"]).collect();
+    found.extend((!texts.is_empty()).then(|| texts.join("\n")));
+    found
 }
 
 /// Each request to the mock belongs to its own start, and each result to its own request.

@@ -46,7 +46,7 @@ fn words_of(context: &Value) -> Vec<String> {
                 words.extend(texts.into_iter().filter_map(Value::as_str).map(inside));
             }
         }
-        words.extend(link["header"].as_str().map(inside));
+        words.extend(link["header"].as_str().filter(|header| !header.is_empty()).map(inside));
     }
     words
 }
@@ -92,7 +92,6 @@ fn three_questions(form: &str, dialect: &str, together: bool) {
         "It is so.",
         "Second answer.",
         "Question three?",
-        "Turn 1 of 10",
     ];
     in_order(&conversation(&asked[4].body), &whole.map(str::to_owned));
     let critic: Vec<_> =
@@ -109,7 +108,7 @@ fn three_questions(form: &str, dialect: &str, together: bool) {
         let system = inside(context["links"][0]["system"].as_str().unwrap());
         assert!(seen.body.to_string().contains(&system), "{system}");
         let words = words_of(&context);
-        assert!(words.len() >= 2, "{context}");
+        assert!(!words.is_empty(), "{context}");
         if form == "openai" && dialect == "xml" {
             let sent = seen.body["messages"].as_array().unwrap();
             assert_eq!(sent.len(), words.len() + 1, "a message for each, and the system's: {context}");

@@ -84,7 +84,7 @@ fn read(parts: &[MessagePart]) -> String {
 impl Obeys {
     /// The mark in the header, which certainly comes from the core.
     fn mark(&self, request: &ModelRequest) -> String {
-        let header = request.messages.last().map(|message| read(&message.parts)).unwrap_or_default();
+        let header = request.header.clone().unwrap_or_default();
         let mark =
             header.strip_prefix("<core-").and_then(|rest| rest.get(..8)).unwrap_or_default().to_owned();
         let blocks = |parts: &[MessagePart]| read(parts).matches(&format!("<core-{mark}>\n")).count();
@@ -101,7 +101,7 @@ impl Obeys {
 
     fn parts(&self, request: &ModelRequest) -> Vec<MessagePart> {
         let mark = self.mark(request);
-        let (_, said) = request.messages.split_last().expect("a header");
+        let said = &request.messages;
         let question = read(&said[0].parts);
         let question =
             question.split_once('>').and_then(|(_, rest)| rest.rsplit_once("</")).map_or("", |(q, _)| q);
@@ -198,6 +198,8 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
         let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default()).expect("a model");
         let mut spec = spec.clone();
         spec.tool_output_max = 1 << 20;
+        // The last turns have a header, which shows the mark.
+        spec.turns = 1;
         let name = Name::parse(&spec.name).unwrap();
         let agent = Arc::new(Agent::new(spec, Arc::new(models)).expect("its schemas are right"));
         inline.insert(name, from_conversation(move |asked, line| agent.clone().answer(asked, line)));

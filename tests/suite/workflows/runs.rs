@@ -203,7 +203,7 @@ workflows:
     let replies = r#"
 - {if: '<current-goal id="seek">', need: [the moon], say: It is up., times: always}
 - {if: "<goal id=\"seen\">\nIt is up.\n", say: "Up, it is.", times: always}
-- {if: "Turn 1 of", call: {look-up: {what: the moon}}, times: always}
+- {if: ">Go.<", call: {look-up: {what: the moon}}, times: always}
 - {if: It is up, say: Still up., times: always}
 "#;
     let clerk = "clerk: {model: main, dialect: native, on_unknown: retry, peers: [inner], prompt: {identity: You ask.}}";

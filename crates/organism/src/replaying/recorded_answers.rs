@@ -71,7 +71,7 @@ pub(super) fn copy_measures(own: &mut JournalEntry, then: &JournalEntry, is_live
     }
 }
 
-/// The marks of the core's text in the prompts of each call. A prompt ends with a block that only the core writes.
+/// The marks of the core's text in the prompts of each call.
 pub(super) fn read_marks(
     reader: &dyn LogReader,
     tree: &RecordedTree,
@@ -98,12 +98,26 @@ pub(super) fn read_marks(
     Ok(marks)
 }
 
-/// The mark in a stored prompt: `<core-` and eight digits begin the header of its turn.
+/// The mark in a stored prompt. Older prompts have it only in their header, which begins with `<core-` and eight digits.
 fn mark_of(prompt: &[u8]) -> Option<CallMark> {
-    let ParsedLink::Prompt { header, .. } = prompt_link::read_link(str::from_utf8(prompt).ok()?)? else {
+    let ParsedLink::Prompt { header, mark, .. } = prompt_link::read_link(str::from_utf8(prompt).ok()?)?
+    else {
         return None;
     };
-    let digits = header.strip_prefix("<core-")?.get(..8)?;
+    let digits = mark.or_else(|| header.strip_prefix("<core-")?.get(..8)).filter(|mark| mark.len() == 8)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(digits, 16).ok().filter(|_| is_hex).map(|mark| CallMark(mark.to_be_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallMark, mark_of};
+
+    #[test]
+    fn the_mark_is_that_of_the_link_or_of_an_older_header() {
+        let marked = Some(CallMark([0x5e, 0xed, 1, 0x23]));
+        assert_eq!(mark_of(b"systole prompt v1\nheader 0 mark 5eed0123\naa\n"), marked);
+        assert_eq!(mark_of(b"systole prompt v1\nheader 16\naa\n<core-5eed0123>\n"), marked);
+        assert_eq!(mark_of(b"systole prompt v1\nheader 0\naa\n"), None);
+    }
 }

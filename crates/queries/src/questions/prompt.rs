@@ -206,6 +206,7 @@ fn list_parts(links: &[Arc<str>]) -> Vec<PromptPart> {
                     }
                 }
             }
+            ParsedLink::Prompt { header: "", .. } => {}
             ParsedLink::Prompt { header, .. } => add("user, for this turn alone", header),
         }
     }

@@ -10,7 +10,7 @@ use super::{ReadAnswer, TurnRules, goals, native, write_final, write_report};
 use crate::contracts::AgentContracts;
 use crate::model::StopReason;
 use crate::model_answer::HeardAnswer;
-use crate::prompt::format_name;
+use crate::prompt::{format_name, write_slot};
 use crate::spec::{AgentSpec, OutputFormat};
 
 pub(super) fn read_answer(
@@ -126,9 +126,7 @@ fn take_ending(
 
 fn describe_expected(agent: &AgentSpec, nonce: &str) -> String {
     let nonce = if nonce.is_empty() { "NONCE" } else { nonce };
-    let format = format_name(agent.output.format);
-    let open = format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
-    format!("Expected: {open}…</systole-{nonce}-FINAL>")
+    format!("Expected: {}", write_slot(agent, nonce))
 }
 
 /// A successful final is an answer. Any other is a report, so that its status is not lost.

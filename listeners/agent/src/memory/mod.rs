@@ -18,7 +18,8 @@ use crate::limits;
 use crate::model::{MessagePart, PromptMessage};
 use crate::model_answer::HeardAnswer;
 use crate::prompt;
-use crate::show::TextMark;
+use crate::show::{TextMark, write_block};
+use crate::spec::Dialect;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::tools::write_tools;
 
@@ -186,9 +187,16 @@ impl Conversation {
             }
             CallEvent::Overheard(_) => {}
         }
-        let CallTerms { agent, contracts, .. } = &*self.terms;
+        let CallTerms { agent, contracts, tools, .. } = &*self.terms;
         let before = TurnBefore { unusable: self.unusable, tasks_given };
-        segment::build_messages(agent, contracts, &self.mark, happened, before)
+        let mut messages = segment::build_messages(agent, contracts, &self.mark, happened, before);
+        let is_request = matches!(happened, CallEvent::Request { .. });
+        if is_request && agent.dialect == Dialect::XmlFinal {
+            let words = prompt::write_slot_lines(agent, tools, &self.nonce);
+            let block = MessagePart::Text(write_block(&self.mark, &words));
+            messages.iter_mut().take(1).for_each(|message| message.parts.insert(0, block.clone()));
+        }
+        messages
     }
 
     fn add_link(&mut self, messages: Vec<PromptMessage>) {

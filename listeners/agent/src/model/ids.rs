@@ -82,6 +82,7 @@ mod tests {
             enough: None,
             system: String::new(),
             messages,
+            header: None,
             tools: Vec::new(),
             choice: None,
             schema: None,

@@ -14,6 +14,9 @@ pub struct ModelRequest {
     /// The conversation so far, the newest message last. Roles need not alternate: the code for a provider joins
     /// them.
     pub messages: Vec<PromptMessage>,
+    /// A message of the system for this request alone. It comes after the conversation, in the place that the provider
+    /// has for it.
+    pub header: Option<String>,
     /// The tools that the model may call. If empty, neither tools nor a choice are sent.
     pub tools: Vec<Tool>,
     /// The rule for choosing among them.

@@ -442,15 +442,16 @@ impl ScriptedModel {
         request: ModelRequest,
         mut watcher: AnswerWatcher,
     ) -> Result<ModelAnswer, Box<ModelFault>> {
-        // The last message is the header of the turn. The results of the previous turn come before it.
         let since = request.messages.rsplit(|message| message.role == MessageAuthor::Assistant).next();
-        let shown = since.unwrap_or_default().iter().map(join_words).collect::<Vec<_>>().join("\n");
+        let header = request.header.clone().into_iter();
+        let since = since.unwrap_or_default().iter().map(join_words);
+        let shown = since.chain(header.clone()).collect::<Vec<_>>().join("\n");
         let asked = request.messages.first().map(join_words).unwrap_or_default();
         let (number, reply) = script.find_reply(&shown, &asked, &request.course)?;
         let whole = format!(
             "{}\n{}",
             request.system,
-            request.messages.iter().map(join_words).collect::<Vec<_>>().join("\n")
+            request.messages.iter().map(join_words).chain(header).collect::<Vec<_>>().join("\n")
         );
         if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
             let words = format!("answer {number} needs `{}` in the prompt, which has none", missing.as_str());

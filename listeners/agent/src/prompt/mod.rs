@@ -16,7 +16,7 @@ use crate::spec::{AgentSpec, Dialect, PromptSection};
 use sections::add_title;
 
 pub(crate) use core::write_reading_on;
-pub(crate) use protocol::format_name;
+pub(crate) use protocol::{format_name, write_slot, write_slot_lines};
 pub(crate) use tools::{NativeTool, ToolMeaning, find_spawnable, list_native};
 
 /// Sections that come first, in this order, regardless of the order in the file.

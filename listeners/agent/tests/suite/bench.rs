@@ -49,6 +49,7 @@ pub(crate) fn request(text: &str) -> ModelRequest {
     ModelRequest {
         system: "You are brief.".to_owned(),
         messages: vec![said(MessageAuthor::User, vec![MessagePart::Text(text.to_owned())])],
+        header: None,
         tools: Vec::new(),
         choice: None,
         schema: None,

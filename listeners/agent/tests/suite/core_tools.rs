@@ -117,7 +117,7 @@ async fn e12_a_peer_has_its_name_and_the_core_gives_way() {
     let said = stage.ask().await;
     let made: Vec<&QName> = items(&said).into_iter().map(systole_kit::Payload::name).collect();
     assert!(made[0].is_named(namespaces::CORE, "recall") && made[1].is_named(MEMORY, "recall"), "{made:?}");
-    assert!(stage.prompt().2.contains("core__recall"));
+    assert!(stage.tools().contains("core__recall"));
 
     let answers = "helper:\n  - say: <thinking>x</thinking><recall><what>login</what></recall>\n";
     let mut stage = AgentStage::of(with_memory(Dialect::Xml), answers);

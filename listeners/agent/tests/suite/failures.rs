@@ -67,8 +67,8 @@ async fn e9_one_format_is_advertised_and_every_other_is_refused() {
     let nonce = {
         let mut stage = AgentStage::of(json(), &script("say: nothing"));
         stage.ask().await;
-        let (_, _, header) = stage.prompt();
-        header.split("<systole-").nth(1).unwrap()[..8].to_owned()
+        let (_, segments, _) = stage.prompt();
+        segments[0].split("<systole-").nth(1).unwrap()[..8].to_owned()
     };
     let slot = |code: &str, name: &str, rest: &str| format!("say: '<systole-{code}-{name} {rest}'");
     let close = format!("</systole-{nonce}-FINAL>");

@@ -356,8 +356,8 @@ async fn f2_converged_ends_a_loop_from_its_second_pass_on() {
                 let said = stage.ask().await;
                 let expected = output(r#"id="polish" converged="true""#, "CONVERGED");
                 assert_eq!(only(&said), expected, "{dialect:?} {gives:?} {says:?}");
-                let header = stage.prompt().2;
-                assert!(header.contains("answer only CONVERGED if nothing is left to change"), "{header}");
+                let system = stage.prompt().0;
+                assert!(system.contains("answer only CONVERGED if nothing is left to change"), "{system}");
             }
         }
         let says = in_words(dialect, "CONVERGED, more or less");
@@ -373,7 +373,7 @@ async fn f2_converged_in_the_first_pass_is_no_answer() {
         let says = [in_words(dialect, "CONVERGED"), in_words(dialect, "Roses.")];
         let mut stage = stage(pursuer(dialect), pass(1, None), &[&says[0], &says[1]]);
         let first = stage.ask().await;
-        assert!(!stage.prompt().2.contains("CONVERGED"), "{}", stage.prompt().2);
+        assert!(!stage.prompt().0.contains("CONVERGED"), "{}", stage.prompt().0);
         let ReplyContent::Again { code, .. } = &first else { panic!("{dialect:?}: {first:?}") };
         assert_eq!(code, "agent.converged-too-early", "{dialect:?}");
         assert_eq!(only(&stage.again(&first).await), output(r#"id="polish""#, "Roses."), "{dialect:?}");

@@ -48,7 +48,7 @@ impl Hijacked {
     fn answer(&self, request: ModelRequest) -> Vec<MessagePart> {
         let newest = request.messages.iter().rposition(|message| message.role == MessageAuthor::Assistant);
         let newest = newest.map_or(0, |at| at + 1);
-        let shown = request.messages[newest..request.messages.len() - 1].iter().map(read).collect::<String>();
+        let shown = request.messages[newest..].iter().map(read).collect::<String>();
         self.asked.lock().unwrap().push(request);
         if shown.contains(&covered(&self.words)) {
             *self.obeyed.lock().unwrap() += 1;

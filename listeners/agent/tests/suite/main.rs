@@ -15,6 +15,7 @@ mod goals;
 #[path = "../../../../tests/suite/golden.rs"]
 mod golden;
 mod halves;
+mod headers;
 mod held;
 mod hijacked;
 mod injections;

@@ -33,6 +33,7 @@ fn conversation() -> ModelRequest {
     ModelRequest {
         enough: None,
         course: CallHistory::default(),
+        header: None,
         messages: vec![
             said(MessageAuthor::User, vec![text("find it")]),
             said(MessageAuthor::User, vec![text(""), text("please")]),
@@ -120,16 +121,15 @@ fn e13_anthropic_is_asked_in_its_form() {
                     {"type": "thinking", "thinking": "T", "signature": "S+/="},
                     {"type": "text", "text": " I look. "},
                     {"type": "tool_use", "id": "drawn-1", "name": "search", "input": {"query": "x"}},
-                    {"type": "tool_use", "id": "b_2", "name": "look", "input": {"invalid_arguments": "no json"},
-                        "cache_control": cache},
+                    {"type": "tool_use", "id": "b_2", "name": "look", "input": {"invalid_arguments": "no json"}},
                 ]},
                 {"role": "user", "content": [
                     {"type": "tool_result", "tool_use_id": "drawn-1", "content": "found"},
                     {"type": "tool_result", "tool_use_id": "b_2", "content": "Error: no", "is_error": true},
-                    {"type": "text", "text": "go on"},
+                    {"type": "text", "text": "go on", "cache_control": cache},
                 ]},
-                {"role": "assistant", "content": [{"type": "text", "text": "so", "cache_control": cache}]},
-                {"role": "user", "content": [{"type": "text", "text": "and now?"}]},
+                {"role": "assistant", "content": [{"type": "text", "text": "so"}]},
+                {"role": "user", "content": [{"type": "text", "text": "and now?", "cache_control": cache}]},
             ],
             "tools": [{"name": "search", "description": "Finds text.",
                 "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}],
@@ -315,4 +315,93 @@ fn e13_what_the_conversation_is_made_of_is_no_parameter() {
             ask(&plain, limits(), ModelRequest { params: given, ..request("x") }).expect_err("not sent");
         assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::InvalidRequest, false));
     }
+}
+
+/// A conversation that ends with results, and perhaps words behind them.
+fn with_results(words: &[&str]) -> ModelRequest {
+    let result = |id: &str, text: &str| MessagePart::Result {
+        id: id.to_owned(),
+        name: "search".to_owned(),
+        text: text.to_owned(),
+        is_error: false,
+    };
+    let calls = vec![call("a", "search", "{}"), call("b", "search", "{}")];
+    let mut results = vec![result("a", "one"), result("b", "two")];
+    results.extend(words.iter().map(|words| text(words)));
+    let messages = vec![
+        said(MessageAuthor::User, vec![text("find it")]),
+        said(MessageAuthor::Assistant, calls),
+        said(MessageAuthor::User, results),
+    ];
+    ModelRequest { messages, header: Some("the header".to_owned()), ..request("x") }
+}
+
+/// The last messages of a request in a provider's form.
+fn last_messages(form: Provider, request: ModelRequest) -> Vec<Value> {
+    let body = sent(&model(form, ""), "", request).json();
+    let name = if form == Provider::Gemini { "contents" } else { "messages" };
+    let messages = body[name].as_array().unwrap();
+    messages[messages.len().saturating_sub(2)..].to_vec()
+}
+
+#[test]
+fn c10_the_header_has_its_place_behind_results_in_every_form() {
+    let cache = json!({"type": "ephemeral"});
+    let blocks = json!([
+        {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+        {"type": "tool_result", "tool_use_id": "b", "content": [
+            {"type": "text", "text": "two", "cache_control": cache},
+            {"type": "text", "text": "the header"},
+        ]},
+    ]);
+    assert_eq!(last_messages(Provider::Anthropic, with_results(&[]))[1]["content"], blocks);
+    let parts = &last_messages(Provider::Gemini, with_results(&[]))[1]["parts"];
+    let responses = [&parts[0], &parts[1]].map(|part| part["functionResponse"]["response"].clone());
+    assert_eq!(responses, [json!({"result": "one"}), json!({"result": "two", "system": "the header"})]);
+    for form in [Provider::OpenAi, Provider::Ollama] {
+        let last = last_messages(form, with_results(&[]));
+        let roles = [&last[0], &last[1]].map(|message| message["role"].clone());
+        assert_eq!((roles, &last[1]["content"]), ([json!("tool"), json!("user")], &json!("the header")));
+    }
+}
+
+#[test]
+fn c10_the_header_ends_the_last_text_of_the_user_in_every_form() {
+    for form in FORMS {
+        for request in [
+            with_results(&["a steer"]),
+            ModelRequest { header: Some("the header".to_owned()), ..request("hi") },
+        ] {
+            let last = last_messages(form, request).pop().unwrap();
+            let said = last["content"].as_array().or_else(|| last["parts"].as_array());
+            match said {
+                Some(blocks) => {
+                    assert_eq!(blocks.last().unwrap()["text"], "the header", "{form:?}: {last}");
+                    assert!(
+                        blocks.len() > 1 && blocks[blocks.len() - 2]["text"].is_string(),
+                        "{form:?}: {last}"
+                    );
+                    let mark = &blocks[blocks.len() - 2]["cache_control"];
+                    assert_eq!(mark.is_object(), form == Provider::Anthropic, "{form:?}: {last}");
+                }
+                None => {
+                    let text = last["content"].as_str().unwrap();
+                    assert!(["a steer\nthe header", "hi\nthe header"].contains(&text), "{form:?}: {last}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn c10_an_empty_last_result_holds_the_header_alone() {
+    let mut request = with_results(&[]);
+    let parts = &mut request.messages[2].parts;
+    if let Some(MessagePart::Result { text, .. }) = parts.last_mut() {
+        " ".clone_into(text);
+    }
+    let content = &last_messages(Provider::Anthropic, request)[1]["content"];
+    let cache = json!({"type": "ephemeral"});
+    assert_eq!(content[1]["content"], json!([{"type": "text", "text": "the header"}]));
+    assert_eq!(content[0]["cache_control"], cache, "the mark is on the block before");
 }

@@ -259,7 +259,7 @@ impl AgentStage {
             JournalEntry::Result(_) => None,
         });
         let text = |hash: &str| heard.documents.get(hash).expect("every link is put down").as_str();
-        let Some(ParsedLink::Prompt { mut before, header }) =
+        let Some(ParsedLink::Prompt { mut before, header, .. }) =
             prompt_link::read_link(text(&started.expect("a model was asked")))
         else {
             panic!("the journal names no prompt")
@@ -290,7 +290,9 @@ impl AgentStage {
             let text = part["text"].as_str().or_else(|| part["result"]["text"].as_str());
             text.unwrap_or_default().to_owned()
         });
-        words.collect::<Vec<_>>().join("\n")
+        // The slot of the final comes before a request.
+        let is_slot = |text: &String| text.starts_with(&format!("<core-{MARK}>\nYour final: "));
+        words.filter(|text| !is_slot(text)).collect::<Vec<_>>().join("\n")
     }
 
     /// The record of the model's last answer.

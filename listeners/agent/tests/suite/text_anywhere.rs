@@ -99,10 +99,12 @@ fn fired(words: &str) -> Payload {
 fn shown(seen: &Seen) -> Vec<Block> {
     let asked = seen.asked.lock().unwrap();
     let request = asked.last().expect("it was asked");
-    let (_, said) = request.messages.split_last().expect("a header");
     let mut all = Vec::new();
-    for part in
-        said.iter().filter(|message| message.role == MessageAuthor::User).flat_map(|message| &message.parts)
+    for part in request
+        .messages
+        .iter()
+        .filter(|message| message.role == MessageAuthor::User)
+        .flat_map(|message| &message.parts)
     {
         match part {
             MessagePart::Text(text) => {

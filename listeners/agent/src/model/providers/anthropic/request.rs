@@ -1,5 +1,5 @@
 //! A request as Anthropic's messages: roles alternate, results come first, nothing is empty. It marks what the cache
-//! may keep: the system prompt, and everything before the last message, which the next turn repeats.
+//! may keep: the system prompt, and everything before the header, which the next turn repeats.
 
 use serde_json::{Map, Value, json};
 
@@ -59,10 +59,7 @@ fn build_choice(choice: &RequestToolChoice) -> Value {
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
 fn build_messages(request: &ModelRequest) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
-    for (left, message) in (1..=request.messages.len()).rev().zip(&request.messages) {
-        if left == 1 {
-            mark_cache_ends(&mut joined);
-        }
+    for message in &request.messages {
         let blocks: Vec<Value> = build_blocks(message);
         match joined.last_mut() {
             _ if blocks.is_empty() => {}
@@ -73,8 +70,34 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             blocks.sort_by_key(|block| block.get("type") != Some(&json!("tool_result")));
         }
     }
+    mark_cache_ends(&mut joined);
+    if let Some(header) = &request.header {
+        add_header(header, &mut joined);
+    }
     let role = |role| if role == MessageAuthor::User { "user" } else { "assistant" };
     joined.into_iter().map(|(who, blocks)| json!({"role": role(who), "content": blocks})).collect()
+}
+
+/// The header, behind the last mark. Text behind results brings empty answers, so there the header is in the last
+/// result.
+fn add_header(header: &str, joined: &mut Vec<(MessageAuthor, Vec<Value>)>) {
+    let text = json!({"type": "text", "text": header});
+    let Some((MessageAuthor::User, blocks)) = joined.last_mut() else {
+        return joined.push((MessageAuthor::User, vec![text]));
+    };
+    let is_result = |block: &&mut Value| block.get("type") == Some(&json!("tool_result"));
+    let Some(result) = blocks.last_mut().filter(is_result).and_then(Value::as_object_mut) else {
+        return blocks.push(text);
+    };
+    let mark = result.remove("cache_control");
+    let content = result.entry("content").or_insert(Value::Null);
+    let told = content.as_str().filter(|told| !told.trim().is_empty());
+    let told = told.map(|told| {
+        let mut told = json!({"type": "text", "text": told});
+        mark.and_then(|mark| told.as_object_mut()?.insert("cache_control".to_owned(), mark));
+        told
+    });
+    *content = Value::Array(told.into_iter().chain([text]).collect());
 }
 
 /// Marks the end of what the next request repeats, and the end of what the last request marked: the cache is searched

@@ -81,8 +81,25 @@ fn build_contents(request: &ModelRequest) -> Vec<Value> {
             parts.sort_by_key(|part| part.get("functionResponse").is_none());
         }
     }
+    if let Some(header) = &request.header {
+        add_header(header, &mut joined);
+    }
     let role = |role| if role == MessageAuthor::User { "user" } else { "model" };
     joined.into_iter().map(|(who, parts)| json!({"role": role(who), "parts": parts})).collect()
+}
+
+/// Text behind results would separate them from the model's next words, so there the header is in the last result.
+fn add_header(header: &str, joined: &mut Vec<(MessageAuthor, Vec<Value>)>) {
+    let Some((MessageAuthor::User, parts)) = joined.last_mut() else {
+        return joined.push((MessageAuthor::User, vec![json!({"text": header})]));
+    };
+    let last = parts.last_mut().and_then(|part| part.pointer_mut("/functionResponse/response"));
+    match last.and_then(Value::as_object_mut) {
+        Some(response) => {
+            response.insert("system".to_owned(), json!(header));
+        }
+        None => parts.push(json!({"text": header})),
+    }
 }
 
 fn build_parts(message: &PromptMessage) -> Vec<Value> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
 use crate::model::providers::anthropic::as_object;
-use crate::model::providers::openai::{build_tool, join_texts};
+use crate::model::providers::openai::{add_header, build_tool, join_texts};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, answer_schema, reasoning,
 };
@@ -54,6 +54,7 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
+    add_header(request, &mut messages);
     messages
 }
 
