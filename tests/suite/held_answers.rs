@@ -1,10 +1,8 @@
 //! Answers that a server holds to a grammar. The server is the engine of another author: it compiles the grammar of each
 //! request and draws an answer from it, rich in characters that mean something in XML. The organism is the real program.
 
-use std::collections::BTreeSet;
-use std::process::Command;
-
 use serde_json::Value;
+use systole_core::types::record::Record;
 
 use crate::followers::Receiver;
 use crate::log_records::read_all;
@@ -50,36 +48,68 @@ console: {{listen: "127.0.0.1:0"}}
 models:
   main: {{provider: openai, model: drawn, url: "http://127.0.0.1:{port}/v1", server: {server}, stream: false}}
 agents:
-  drafter:
-    model: main
-    dialect: xml
-    peers: [worker, other, third]
-    turns: 4
-    in_flight: 4
-    accepts: [ask, say]
-    prompt: {{identity: You draw.}}
-    {keys}
+  drafter: {{model: main, dialect: xml, peers: [worker, other, third], turns: 4, {keys}, prompt: {{identity: You draw.}}}}
 listeners:
   worker: {{run: [python3, worker.py], schema: yard.xsd, accepts: [write_note, order], returns: [done]}}
   other: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
   third: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
 "#
     );
-    let text = text.replace("    accepts: [ask, say]\n", "");
     folder(&[("organism.yaml", &text), ("yard.xsd", SCHEMA), ("worker.py", WORKER)])
 }
 
-/// Asks so often, and returns what the server drew and what the organism recorded.
-fn draw_answers(asks: usize, server: &str, keys: &str) -> (Vec<Value>, Vec<Value>, tempfile::TempDir) {
+/// What the server drew, and what the organism recorded, for so many requests.
+struct Drawn {
+    answers: Vec<Value>,
+    records: Vec<Record>,
+    _house: tempfile::TempDir,
+}
+
+fn draw_answers(asks: usize, server: &str, keys: &str) -> Drawn {
     let beside = tempfile::tempdir().unwrap();
     let drawer = Receiver::start_program(beside.path(), (DRAW, "llguidance"), &["--serve", "7"]);
     let house = house(drawer.port, server, keys);
-    let run = Running::start(house.path());
+    let run = Running::organism(house.path());
     for _ in 0..asks {
         let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Draw.</ask>";
-        let answered = ask(&run_file(house.path()), "POST", "/v1/messages?wait=120", &[], body);
-        assert!(answered.status < 500, "{answered:?}");
+        let answered = ask(&run_file(house.path()), "POST", "/v1/messages", &[("Systole-Wait", "120")], body);
+        assert!(answered.status == 200, "{answered:?}");
     }
-    run.stop();
-    (drawer.rest(), read_all(house.path()), house)
+    run.interrupt();
+    let records = read_all(&house.path().join("hello.db"));
+    Drawn { answers: drawer.rest(), records, _house: house }
+}
+
+/// Everything that a record of the log refuses or complains about in what the model wrote.
+fn list_complaints(records: &[Record]) -> Vec<String> {
+    let body = |record: &Record| String::from_utf8_lossy(&record.body).into_owned();
+    let is_complaint = |text: &String| text.contains("code=\"payload.") || text.contains("code=\"agent.");
+    let all = records.iter().map(body).filter(is_complaint);
+    all.filter(|text| !text.contains("code=\"agent.verbatim-text\"")).collect()
+}
+
+fn assert_all_act(drawn: &Drawn, field: &str, asks: usize) {
+    assert_eq!(list_complaints(&drawn.records), Vec::<String>::new());
+    assert!(drawn.answers.len() >= asks, "{}", drawn.answers.len());
+    assert!(drawn.answers.iter().all(|one| one["field"] == field), "{:?}", drawn.answers.first());
+    let all: String = drawn.answers.iter().filter_map(|one| one["answer"].as_str()).collect();
+    for element in
+        ["<write_note ", "<order>", "<tell to=\"other\">", "<tell to=\"third\">", "<attempt_completion>"]
+    {
+        assert!(all.contains(element), "no {element} was drawn");
+    }
+}
+
+#[test]
+fn e21_every_drawn_answer_acts_with_one_action_in_a_turn() {
+    let drawn = draw_answers(60, "llama.cpp", "core_tools: []");
+    assert_all_act(&drawn, "grammar", 60);
+}
+
+#[test]
+fn e21_every_drawn_answer_acts_with_several_actions_in_a_turn() {
+    for (server, field) in [("vllm", "structured_outputs"), ("sglang", "ebnf")] {
+        let drawn = draw_answers(30, server, "core_tools: [], actions: many, thinking: free");
+        assert_all_act(&drawn, field, 30);
+    }
 }

@@ -86,6 +86,7 @@ mod golden;
 mod graph;
 mod hands_code;
 mod hands_workspace;
+mod held_answers;
 mod host_reloads;
 mod http;
 mod http_voice;

@@ -196,8 +196,10 @@ impl RequestLedger for JournalLedger<'_> {
 
 fn from_fault(fault: &ModelFault) -> TurnOutcome {
     // An answer that the window cut is shown to the model. A request that does not fit would only be longer.
-    let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge)
-        || (fault.kind == ModelFaultKind::WindowFull && fault.used.is_some());
+    let again = matches!(
+        fault.kind,
+        ModelFaultKind::Truncated | ModelFaultKind::TooLarge | ModelFaultKind::FieldRefused
+    ) || (fault.kind == ModelFaultKind::WindowFull && fault.used.is_some());
     TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 

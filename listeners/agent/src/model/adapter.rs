@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::access::AdapterFault;
 use super::asked_provider::{AskedProvider, ModelSettings};
 use super::form::{self, AnswerReading, BodyClose, EventFault, EventStep, ProviderForm};
-use super::held::HeldAnswer;
+use super::held::{self, HeldAnswer};
 use super::key::ModelKey;
 use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
@@ -127,8 +127,9 @@ impl AdapterCore {
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
         let mut answer = posted.map_err(|why| self.build_unanswered_fault(why))?;
         let framing = self.form.framing();
-        let shape =
-            unfit::check_answer(&mut answer, &self.asked, framing, &self.limits, begun + first).await?;
+        let shape = unfit::check_answer(&mut answer, &self.asked, framing, &self.limits, begun + first).await;
+        let held = self.form.find_held(&self.asked.model, request);
+        let shape = shape.map_err(|fault| held::name_refused(fault, held))?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, MessagePart::Call(_))).count();
         let listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);

@@ -109,11 +109,13 @@ pub enum ModelFaultKind {
     InvalidRequest,
     /// The request, or the request with its answer, does not fit into the model's window.
     WindowFull,
+    /// The provider refused the field that holds the answer to its form.
+    FieldRefused,
 }
 
 impl ModelFaultKind {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Truncated,
         Self::TooLarge,
         Self::RateLimited,
@@ -121,6 +123,7 @@ impl ModelFaultKind {
         Self::Refused,
         Self::InvalidRequest,
         Self::WindowFull,
+        Self::FieldRefused,
     ];
 
     /// The code.
@@ -134,6 +137,7 @@ impl ModelFaultKind {
             Self::Refused => "model.refused",
             Self::InvalidRequest => "model.invalid-request",
             Self::WindowFull => "model.window-full",
+            Self::FieldRefused => "model.field-refused",
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What holds a model to the form of an answer: a grammar or a schema that goes with the request. The answer is read and
 //! judged as every other, so a server that takes the field and ignores it does no harm.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Map, Value, json};
 
-use super::{ModelRequest, answer_schema};
+use super::{ModelFault, ModelFaultKind, ModelRequest, answer_schema};
 
 /// A server that speaks the form of OpenAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,53 @@ pub(super) fn find_held(
         ModelServer::LlamaCpp => &grammar.behind_reasoning,
         ModelServer::Vllm | ModelServer::Sglang => &grammar.alone,
     }))
+}
+
+/// The fault of a request whose answer was to be held: whether the server refuses the field for that.
+pub(super) fn name_refused(fault: ModelFault, held: Option<HeldAnswer<'_>>) -> ModelFault {
+    const GRAMMAR: &[&str] = &["grammar", "ebnf", "structured_output", "guided"];
+    const SCHEMA: &[&str] =
+        &["schema", "response_format", "responseformat", "output_config", "output format", "\"format\""];
+    let fields = match held {
+        Some(HeldAnswer::Grammar(_)) => GRAMMAR,
+        Some(HeldAnswer::Schema(_)) => SCHEMA,
+        None => return fault,
+    };
+    let words = fault.words.to_ascii_lowercase();
+    let is_it = fault.kind == ModelFaultKind::InvalidRequest
+        && matches!(fault.status, Some(400 | 422))
+        && fields.iter().any(|field| words.contains(field));
+    if !is_it {
+        return fault;
+    }
+    let words = format!("{}; it is asked without this field until the next start", fault.words);
+    ModelFault { kind: ModelFaultKind::FieldRefused, words, ..fault }
+}
+
+/// The fields that a model refused since the start.
+#[derive(Default)]
+pub(super) struct RefusedFields {
+    grammar: AtomicBool,
+    schema: AtomicBool,
+}
+
+impl RefusedFields {
+    /// Notes what a model refused.
+    pub(super) fn note_refused(&self, held: Option<HeldAnswer<'_>>) {
+        match held {
+            Some(HeldAnswer::Grammar(_)) => self.grammar.store(true, Ordering::Relaxed),
+            Some(HeldAnswer::Schema(_)) => self.schema.store(true, Ordering::Relaxed),
+            None => {}
+        }
+    }
+
+    /// A request without what its model refused.
+    pub(super) fn leave_out(&self, request: &ModelRequest) -> ModelRequest {
+        let mut request = request.clone();
+        request.grammar.take_if(|_| self.grammar.load(Ordering::Relaxed));
+        request.schema.take_if(|_| self.schema.load(Ordering::Relaxed));
+        request
+    }
 }
 
 /// Adds a grammar to a request, in the field of the server.

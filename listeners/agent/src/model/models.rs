@@ -11,7 +11,7 @@ use std::time::Duration;
 use systole_kit::journal::NextRequest;
 use tokio::sync::Semaphore;
 
-use super::held::ModelServer;
+use super::held::{ModelServer, RefusedFields};
 use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
@@ -35,6 +35,7 @@ struct ModelEntry {
     asked: Arc<dyn Model>,
     /// One permit for each request that may run.
     places: Semaphore,
+    refused: RefusedFields,
 }
 
 /// A request to a model, and its maximum of input tokens.
@@ -79,7 +80,10 @@ impl Models {
         for (model, asked) in models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
-            if entries.insert(name.clone(), ModelEntry { model, asked, places }).is_some() {
+            if entries
+                .insert(name.clone(), ModelEntry { model, asked, places, refused: RefusedFields::default() })
+                .is_some()
+            {
                 return Err(AdapterFault::new(format!("two models are called {name}: rename one")));
             }
         }
@@ -177,25 +181,25 @@ impl Models {
         ledger: &mut L,
         watcher: &Arc<Mutex<AnswerWatcher>>,
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
-        let ModelEntry { model, asked, places } = entry;
+        let ModelEntry { model, asked, places, refused } = entry;
         let written = ask.request.max_output.min(model.max_output);
         let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, written);
         let mut attempt = 1;
         loop {
             // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
+            let request = refused.leave_out(&ask.request);
+            let held = asked.find_held(&request);
             ledger
-                .record_start(OutgoingRequest {
-                    model,
-                    attempt,
-                    reserve,
-                    held: asked.find_held(&ask.request),
-                })
+                .record_start(OutgoingRequest { model, attempt, reserve, held })
                 .await
                 .map_err(NoAnswer::Halted)?;
-            let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;
+            let outcome = asked.ask(request.clone(), share_watcher(watcher)).await;
             drop(place);
             let failed = outcome.as_ref().err();
+            if failed.is_some_and(|fault| fault.kind == ModelFaultKind::FieldRefused) {
+                refused.note_refused(held);
+            }
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
             let again = pause.map(|pause| NextRequest {
                 pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
@@ -223,6 +227,9 @@ impl Models {
         (attempt, most): (u32, u32),
         fault: &ModelFault,
     ) -> Option<Duration> {
+        if fault.kind == ModelFaultKind::FieldRefused && attempt < most {
+            return Some(Duration::ZERO);
+        }
         let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
         let pause = Duration::from_millis(own.max(fault.retry_after_ms.unwrap_or(0)));

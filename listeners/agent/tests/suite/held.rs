@@ -17,7 +17,7 @@ use systole_kit::journal::JournalEntry;
 use systole_kit::reply::ReplyContent;
 
 use super::bench::{adapter, limits, model};
-use super::server::{ByteServer, chunked};
+use super::server::{Act, ByteServer, chunked};
 use super::stage::{AgentStage, helper, items};
 
 /// What a model says that a server of OpenAI's form holds to nothing.
@@ -105,6 +105,39 @@ async fn e21_a_schema_that_holds_the_answer_is_named_too() {
             "{server:?}: {body}"
         );
     }
+}
+
+/// What llama.cpp answers if it cannot read a grammar.
+const UNREAD: &str =
+    r#"{"error": {"code": 400, "message": "Failed to parse grammar", "type": "invalid_request_error"}}"#;
+
+#[tokio::test]
+async fn e21_a_server_that_refuses_the_field_is_asked_without_it_until_the_next_start() {
+    let refusal = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{UNREAD}",
+        UNREAD.len()
+    );
+    let good = chunked("application/json", &[FREE.as_bytes()]);
+    let mock = ByteServer::start(vec![vec![Act::Send(refusal.into_bytes())], vec![Act::Send(good)]]);
+    let server = Some(ModelServer::LlamaCpp);
+    let model = spec::ModelSpec { server, stream: false, ..model(Provider::OpenAi, &mock.url()) };
+    let asked = Arc::new(adapter(&model, limits())) as Arc<dyn Model>;
+    let models =
+        Models::new(vec![(model, asked)], Box::new(SystemRandom), &HttpLimits::default()).expect("models");
+    let models = Arc::new(models);
+    let mut recorded = Vec::new();
+    for _ in 0..2 {
+        let mut stage = AgentStage::asking(helper(Dialect::Xml), Arc::clone(&models), "Where is login?");
+        let said = stage.ask().await;
+        assert_eq!(&*items(&said).last().expect("a final").name().local, "answer", "{said:?}");
+        recorded.extend(stage.heard.lock().unwrap().journal.drain(..).map(|entry| match entry {
+            JournalEntry::Started(started) => started.guided.map_or("free", |_| "held").to_owned(),
+            JournalEntry::Result(outcome) => outcome.stop,
+        }));
+    }
+    assert_eq!(recorded, ["held", "model.field-refused", "free", "end", "free", "end"]);
+    let has_grammar: Vec<bool> = mock.end().iter().map(|seen| seen.json().get("grammar").is_some()).collect();
+    assert_eq!(has_grammar, [true, false, false]);
 }
 
 /// A model that always gives that answer, and keeps the grammar that it was asked with.
