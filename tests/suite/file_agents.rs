@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, Provider, ThinkingRule, ToolChoice};
+use systole_agent::spec::{
+    ActionLimit, CoreToolGroup, Dialect, OutputFormat, Provider, ThinkingRule, ToolChoice,
+};
 use systole_config::{self as config, FileMistakes, OrganismFile, page};
 use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
@@ -34,9 +36,9 @@ listeners:
   billing: {run: [python3, billing.py], accepts: [invoice], returns: [invoice-receipt], approval: {when: dangerous, tell: [notary]}}
 agents:
   critic: {model: smart, dialect: native, sees: call, peers: [billing, notary], turns: 12, attempts: 2, thinking: free, actions: many,
-           output: {format: json, schema: final.json}, describe: all, on_unknown: fail, tool_choice: notary__invoice, tool_output_max: 8KiB,
+           output: {format: json, schema: final.json}, describe: all, on_unknown: fail, tool_choice: notary__invoice, tool_output_max: 8KiB, core_tools: [view, plan],
            share: 20%, timeout: 2m, idle: 30s, in_flight: 3,
-           prompt: {rules: [Be brief., Name sources.], identity: You judge., tool_calling: '', making_code_changes: Carefully.}}
+           prompt: {rules: [Be brief., Name sources.], identity: You judge., tool_calling: '', making_code_changes: Carefully., environment: ['OS: Linux', 'Shell: bash']}}
   notary: {model: rehearsal, accepts: [invoice], entry: false, prompt: {identity: You sign.}}
 ";
 
@@ -121,6 +123,7 @@ fn the_smallest_agent_gets_every_default() {
         (Dialect::Xml, ThinkingRule::Required, ActionLimit::One)
     );
     assert_eq!((agent.tool_output_max, &agent.tool_choice), (4096, &None));
+    assert_eq!(agent.core_tools, CoreToolGroup::list_all());
     assert_eq!(
         (agent.output.format, &agent.output.schema, &agent.preamble),
         (OutputFormat::Text, &None, &None)
@@ -169,13 +172,19 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
         (Dialect::Native, ThinkingRule::Free, ActionLimit::Many)
     );
     assert_eq!((critic.turns, critic.attempts, critic.tool_output_max), (12, 2, 8192));
+    assert_eq!(critic.core_tools, [CoreToolGroup::View, CoreToolGroup::Plan]);
     assert_eq!(critic.tool_choice, Some(ToolChoice::Tool("notary__invoice".to_owned())));
     assert_eq!(critic.output.format, OutputFormat::Json);
     assert_eq!(critic.output.schema.as_deref(), Some(&serde_json::json!({"type": "object"})));
     assert_eq!(critic.preamble.as_deref(), Some("Be honest."));
     let sections: Vec<(&str, bool, usize)> =
         critic.prompt.iter().map(|one| (one.name.as_str(), one.is_list, one.lines.len())).collect();
-    let wanted = [("rules", true, 2), ("identity", false, 1), ("making_code_changes", false, 1)];
+    let wanted = [
+        ("rules", true, 2),
+        ("identity", false, 1),
+        ("making_code_changes", false, 1),
+        ("environment", true, 2),
+    ];
     assert_eq!(sections, wanted, "in order of the file, without the empty one");
     let peers: Vec<(&str, &str)> =
         critic.peers.iter().map(|peer| (peer.name.as_str(), &*peer.accepts[0].element.local)).collect();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{
-    AgentSpec, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer, PeerBroadcast,
-    Provider, ThinkingRule, ToolChoice,
+    AgentSpec, CoreToolGroup, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer,
+    PeerBroadcast, Provider, ThinkingRule, ToolChoice,
 };
 use systole_kit::money::Currency;
 use systole_kit::schema::find_nearest;
@@ -303,6 +303,11 @@ impl Found<'_> {
             turns: party.turns,
             tool_output_max: usize::try_from(keys.tool_output_max.value).unwrap_or(usize::MAX),
             tool_choice,
+            core_tools: keys
+                .core_tools
+                .as_ref()
+                .map_or_else(CoreToolGroup::list_all, |told| told.value.clone()),
+            folders: self.folders(),
             output: Output { format: keys.output.format(), schema },
             preamble: self.declared.organism.preamble.as_ref().map(|preamble| preamble.value.clone()),
             prompt: keys.prompt.value.iter().filter_map(|section| section.spec()).collect(),
@@ -314,6 +319,13 @@ impl Found<'_> {
             task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
             schemas: self.schemas.clone(),
         })
+    }
+
+    /// The folders of the workspaces among its peers, as the file names them: a prompt is the same on every machine.
+    fn folders(&self) -> Vec<String> {
+        let is_peer = |party: &&Party| self.party.peers.iter().any(|peer| peer.value == party.key.value);
+        let parties = self.declared.parties.iter().filter(is_peer);
+        parties.filter_map(|party| party.built_in.as_ref()?.find_workspace()).map(str::to_owned).collect()
     }
 
     /// Whether a script answers in place of its model.

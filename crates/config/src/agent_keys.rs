@@ -1,11 +1,17 @@
 //! The keys of an agent, and what is known of it from them.
 
-use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
+use systole_agent::spec::{ActionLimit, CoreToolGroup, Dialect, OutputFormat, ThinkingRule};
+use systole_kit::schema::find_nearest;
 
 use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
+use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
+use super::key::KeyForm;
+use super::names::one_of;
 use super::prompt::PromptSections;
-use super::section::section;
+use super::section::{Form, form, section};
+use super::tree::{Node, Value};
+use super::value::{self, At};
 use crate::limits;
 use systole_core::types::composition::ViewScope;
 
@@ -62,6 +68,7 @@ section! {
         sees: default(ViewScope::Call) <WordOf<ViewWord>> "what it sees: `call`: its own call; `thread`: also the messages of others in the thread";
         tool_choice: optional("none") <AnyText> "the tool choice in a request with native calls: `auto`, `required`, `none`, or the name of a tool";
         tool_output_max: default(4096) <SizeWithin<256, { 1 << 20 }>> "how much of an answer it sees, {bounds}; the log keeps all of it";
+        core_tools: optional("all") <CoreToolSet> "which of the core's own tools its model is told of: `all`, or a list of `threads`, `timers`, `person`, `view`, `plan` and `describe`, also an empty one";
         output: below <OutputKeys> "the form of its final; with `native` and `xml-final`";
         prompt: default(Vec::new()) <PromptSections> "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other";
         schema: optional("none") <AnyText> "an XSD that declares its payloads, as for a listener";
@@ -71,6 +78,45 @@ section! {
         share: optional("50%") <SharePercent> "largest share of the remaining message budget that a child thread that begins with it may use, 1% to 100%";
         delivery: same(&[("timeout", "10m"), ("in_flight", "16"), ("on_unknown", "retry"), ("entry", "true")]) <DeliveryKeys> "";
     }
+}
+
+/// The word for all groups of the core's tools.
+const ALL: &str = "all";
+
+form! {
+    /// `all`, or the groups of the core's tools.
+    pub(super) CoreToolSet -> Vec<CoreToolGroup> {
+        KeyForm::WordOrSetOf(ALL, &["threads", "timers", "person", "view", "plan", "describe"]), read_core_tools
+    }
+}
+
+fn read_core_tools(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<CoreToolGroup>> {
+    match &node.value {
+        Value::List(_) => {
+            let named = NameSet::read(diagnostics, node, path)?;
+            Some(named.iter().filter_map(|named| find_group(diagnostics, named, path)).collect())
+        }
+        _ => {
+            let found = value::text(diagnostics, node, path)?;
+            if found.value == ALL {
+                return Some(CoreToolGroup::list_all());
+            }
+            let message = format!("{path}: `{}` is neither `all` nor a list", found.value);
+            diagnostics.report_value(found.at, &message, "all, or a list as [view, plan], or [] for none");
+            None
+        }
+    }
+}
+
+fn find_group(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<CoreToolGroup> {
+    let found = CoreToolGroup::ALL.into_iter().find(|(word, _)| *word == named.value);
+    if found.is_none() {
+        let known = || CoreToolGroup::ALL.into_iter().map(|(word, _)| word);
+        let message = format!("{path}: `{}` is no group of the core's tools", named.value);
+        let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        diagnostics.report_value(named.at, &message, &fix);
+    }
+    found.map(|(_, group)| group)
 }
 
 section! { pub(super) OutputKeys with own {

@@ -111,6 +111,10 @@ fn form(key: &ConfigKey) -> Value {
         KeyForm::List => json!({"type": "array", "items": text, "minItems": 1}),
         KeyForm::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
         KeyForm::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),
+        KeyForm::WordOrSetOf(word, words) => json!({"anyOf": [
+            {"const": word},
+            {"type": "array", "items": {"enum": words}, "uniqueItems": true},
+        ]}),
         KeyForm::Flag => json!({"type": "boolean"}),
         KeyForm::Count(least, most) => {
             json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[0-9]+$"})

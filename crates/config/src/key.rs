@@ -104,6 +104,8 @@ pub enum KeyForm {
     Set,
     /// A list of these words, without repetition.
     SetOf(&'static [&'static str]),
+    /// This word, or a list of the others, without repetition.
+    WordOrSetOf(&'static str, &'static [&'static str]),
     /// `true` or `false`.
     Flag,
     /// A whole number in a range, bounds included.

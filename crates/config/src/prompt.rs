@@ -25,7 +25,7 @@ pub(super) struct Section {
 }
 
 /// Sections that an agent makes itself, under all their usual names.
-const MADE: [&str; 4] = ["environment", "response protocol", "response-protocol", "response_protocol"];
+const MADE: [&str; 3] = ["response protocol", "response-protocol", "response_protocol"];
 
 /// Names that most prompts have.
 pub(super) const USUAL: [&str; 3] = ["identity", "capabilities", "rules"];

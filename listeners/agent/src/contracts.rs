@@ -10,7 +10,7 @@ use systole_kit::{QName, namespaces};
 use systole_workflow::spec::TaskRule;
 
 use crate::goal::AskedGoal;
-use crate::spec::{AgentSpec, ElementContract};
+use crate::spec::{AgentSpec, CoreToolGroup, ElementContract};
 
 /// What an agent makes of the elements of one reply that belong together.
 pub(crate) const CHANGE_SET: &str = "change-set";
@@ -45,6 +45,8 @@ pub(crate) struct AgentContracts {
     pub(crate) finals: Vec<ElementModel>,
     /// The goal that the call asks for, if any. Then there is at most one final.
     pub(crate) goal: Option<AskedGoal>,
+    /// The groups of the core's tools that the model is told of.
+    pub(crate) core_tools: Vec<CoreToolGroup>,
     /// Payloads that reach the agent only after a schema check: its requests, and the answers of its peers.
     judged: Vec<ElementModel>,
 }
@@ -63,8 +65,8 @@ impl AgentContracts {
     pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
         let shelf = SchemaReader { agent };
         let judged = shelf.read_all(&agent.accepts)?;
-        let mut contracts =
-            Self { actions: Vec::new(), finals: shelf.read_all(&agent.returns)?, goal: None, judged };
+        let (finals, core_tools) = (shelf.read_all(&agent.returns)?, agent.core_tools.clone());
+        let mut contracts = Self { actions: Vec::new(), finals, goal: None, core_tools, judged };
         for peer in &agent.peers {
             contracts.judged.extend(shelf.read_all(&peer.returns)?);
             for taken in peer.accepts.iter().filter(|taken| !is_made(&taken.element)) {

@@ -37,12 +37,16 @@ pub struct AgentSpec {
     pub tool_output_max: usize,
     /// The tool choice in a request with native tools. `None` sends nothing.
     pub tool_choice: Option<ToolChoice>,
+    /// The groups of the core's tools that its model is told of. In text it may use the others too.
+    pub core_tools: Vec<CoreToolGroup>,
     /// The format of its final, and the JSON Schema that a final in JSON must follow.
     pub output: Output,
     /// Text before its prompt that all agents of the organism share.
     pub preamble: Option<String>,
     /// The sections of its prompt in order of the file: the name of the key and its text, a list as its lines.
     pub prompt: Vec<PromptSection>,
+    /// The folders of its workspaces, as the file names them. The prompt shows them.
+    pub folders: Vec<String>,
     /// The requests that it takes.
     pub accepts: Vec<ElementContract>,
     /// The answers to a call.
@@ -130,6 +134,41 @@ pub enum ActionLimit {
     One,
     /// Several, which run at once.
     Many,
+}
+
+/// A group of the core's own tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreToolGroup {
+    /// Child threads.
+    Threads,
+    /// Timers.
+    Timers,
+    /// Questions to a person.
+    Person,
+    /// What the agent sees of its conversation.
+    View,
+    /// Plans.
+    Plan,
+    /// What there is, and what it is made of.
+    Describe,
+}
+
+impl CoreToolGroup {
+    /// All groups, each with its word in the file.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("threads", Self::Threads),
+        ("timers", Self::Timers),
+        ("person", Self::Person),
+        ("view", Self::View),
+        ("plan", Self::Plan),
+        ("describe", Self::Describe),
+    ];
+
+    /// Every group.
+    #[must_use]
+    pub fn list_all() -> Vec<Self> {
+        Self::ALL.into_iter().map(|(_, group)| group).collect()
+    }
 }
 
 /// The rule for choosing among native tools.

@@ -142,6 +142,14 @@ pub(super) struct BuiltInListener {
     pub(super) part: KindPart,
 }
 
+impl BuiltInListener {
+    /// The folder that it changes, if it is a workspace.
+    pub(super) fn find_workspace(&self) -> Option<&str> {
+        let changes = matches!(self.kind.folder, Some(FolderUse::Changes));
+        changes.then(|| self.part.root())
+    }
+}
+
 /// What the keys of a kind say about one listener.
 #[derive(Default)]
 pub(super) struct KindPart {

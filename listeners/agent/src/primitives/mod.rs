@@ -13,7 +13,7 @@ use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, namespaces};
 
 use crate::contracts::{AgentContracts, PeerAction};
-use crate::spec::AgentSpec;
+use crate::spec::{AgentSpec, CoreToolGroup};
 
 /// One primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) struct PromptPrimitive {
     pub(crate) attributes: &'static [&'static str],
     /// Whether it is useful to an agent without peers.
     pub(crate) alone: bool,
+    /// Its group. `None` if it is told whenever a call has it.
+    pub(crate) group: Option<CoreToolGroup>,
     /// Its description.
     pub(crate) about: &'static str,
     /// A valid example. `{}` is replaced by a payload of a peer.
@@ -34,14 +36,15 @@ pub(crate) struct PromptPrimitive {
 }
 
 const fn build_row(
+    group: CoreToolGroup,
     local: &'static str,
     tool: &'static str,
     attributes: &'static [&'static str],
     about: &'static str,
     example: &'static str,
 ) -> PromptPrimitive {
-    let (namespace, tool) = (namespaces::CORE, Some(tool));
-    PromptPrimitive { local, namespace, tool, attributes, alone: false, about, example }
+    let (namespace, tool, group) = (namespaces::CORE, Some(tool), Some(group));
+    PromptPrimitive { local, namespace, tool, attributes, alone: false, group, about, example }
 }
 
 const fn with_alone(primitive: PromptPrimitive) -> PromptPrimitive {
@@ -55,6 +58,7 @@ const fn build_question(local: &'static str, about: &'static str, example: &'sta
         tool: None,
         attributes: &[],
         alone: false,
+        group: Some(CoreToolGroup::Describe),
         about,
         example,
     }
@@ -101,7 +105,9 @@ pub(crate) const RECALL: &str = "recall";
 const ALL: [PromptPrimitive; 12] = [
     PromptPrimitive {
         namespace: namespaces::WORKFLOW,
+        group: None,
         ..build_row(
+            CoreToolGroup::Threads,
             TASK,
             TASK,
             &[],
@@ -110,6 +116,7 @@ const ALL: [PromptPrimitive; 12] = [
         )
     },
     build_row(
+        CoreToolGroup::Threads,
         SPAWN,
         "spawn_thread",
         &[],
@@ -117,6 +124,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<spawn-thread suggested_sub_id=\"first\"><initial-payload>{}</initial-payload></spawn-thread>",
     ),
     build_row(
+        CoreToolGroup::Threads,
         AWAIT,
         "await_threads",
         &["mode"],
@@ -124,6 +132,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<await-threads mode=\"all\"/>",
     ),
     build_row(
+        CoreToolGroup::Threads,
         "cancel-thread",
         "cancel_thread",
         &["id"],
@@ -131,6 +140,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<cancel-thread id=\"sess-0123456789ab.first\"/>",
     ),
     build_row(
+        CoreToolGroup::Timers,
         TIMER,
         "set_timer",
         &["id", "after", "every"],
@@ -138,6 +148,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",
     ),
     build_row(
+        CoreToolGroup::Timers,
         "cancel-timer",
         "cancel_timer",
         &["id"],
@@ -145,6 +156,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<cancel-timer id=\"look\"/>",
     ),
     with_alone(build_row(
+        CoreToolGroup::Person,
         ASK,
         "ask_person",
         &["expires"],
@@ -152,6 +164,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
     )),
     build_row(
+        CoreToolGroup::View,
         CLEAR,
         "clear_context",
         &["keep"],
@@ -159,6 +172,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<clear-context keep=\"10\"/>",
     ),
     with_alone(build_row(
+        CoreToolGroup::View,
         RECALL,
         "recall",
         &["from_seq", "to_seq", "offset", "length"],
@@ -166,6 +180,7 @@ const ALL: [PromptPrimitive; 12] = [
         "<recall from_seq=\"1\" to_seq=\"1\"/>",
     )),
     with_alone(build_row(
+        CoreToolGroup::Plan,
         PLAN,
         "todo_until",
         &["condition"],
@@ -201,6 +216,11 @@ fn is_of_call(primitive: &PromptPrimitive, contracts: &AgentContracts) -> bool {
     }
 }
 
+/// Whether the model is told of the primitive's group.
+fn is_of_group(primitive: &PromptPrimitive, contracts: &AgentContracts) -> bool {
+    primitive.group.is_none_or(|group| contracts.core_tools.contains(&group))
+}
+
 /// The primitives that the agent's prompt lists.
 pub(crate) fn list_prompted(
     agent: &AgentSpec,
@@ -210,7 +230,8 @@ pub(crate) fn list_prompted(
     let spawns = list_spawnable(contracts).next().is_some();
     let threads = move |primitive: &PromptPrimitive| spawns || primitive.local != SPAWN;
     let is_told = move |primitive: &PromptPrimitive| acts || primitive.alone || primitive.local == TASK;
-    list_known(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
+    let told = list_known(agent, contracts).filter(|primitive| is_of_group(primitive, contracts));
+    told.filter(move |primitive| is_told(primitive) && threads(primitive))
 }
 
 /// The primitives that are native tools, each with its name. An agent without peers has none, so that its requests
@@ -221,7 +242,8 @@ pub(crate) fn list_native(
     let acts = !contracts.actions.is_empty();
     let spawns = list_spawnable(contracts).next().is_some();
     let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
-    let tools = tools.filter(|(primitive, _)| is_of_call(primitive, contracts));
+    let tools =
+        tools.filter(|(primitive, _)| is_of_call(primitive, contracts) && is_of_group(primitive, contracts));
     tools.filter(move |(primitive, _)| match primitive.local {
         TASK => true,
         SPAWN => acts && spawns,

@@ -1,7 +1,7 @@
 //! The core's own tools for models with native calls: their descriptions, the effect of wrong arguments, and a
 //! conflict with a peer's name.
 
-use systole_agent::spec::{AgentSpec, Dialect, ElementContract, Peer};
+use systole_agent::spec::{AgentSpec, CoreToolGroup, Dialect, ElementContract, Peer};
 use systole_kit::reply::ReplyContent;
 use systole_kit::{QName, namespaces};
 
@@ -124,4 +124,71 @@ async fn e12_a_peer_has_its_name_and_the_core_gives_way() {
     let said = stage.ask().await;
     assert!(items(&said)[1].name().is_named(MEMORY, "recall"), "{said:?}");
     assert_eq!(stage.prompt().0.matches("- <recall>").count(), 1, "{}", stage.prompt().0);
+}
+
+/// An agent whose model is told of those groups of the core's tools.
+fn told_of(dialect: Dialect, groups: &[CoreToolGroup]) -> AgentSpec {
+    AgentSpec { core_tools: groups.to_vec(), ..helper(dialect) }
+}
+
+/// The groups, each with its tools in text and with native calls.
+const GROUPS: [(CoreToolGroup, &[&str], &[&str]); 6] = [
+    (
+        CoreToolGroup::Threads,
+        &["spawn-thread", "await-threads", "cancel-thread"],
+        &["spawn_thread", "await_threads", "cancel_thread"],
+    ),
+    (CoreToolGroup::Timers, &["set-timer", "cancel-timer"], &["set_timer", "cancel_timer"]),
+    (CoreToolGroup::Person, &["ask-person"], &["ask_person"]),
+    (CoreToolGroup::View, &["clear-context", "recall"], &["clear_context", "recall"]),
+    (CoreToolGroup::Plan, &["todo-until"], &["todo_until"]),
+    (CoreToolGroup::Describe, &["describe", "list-capabilities"], &[]),
+];
+
+#[tokio::test]
+async fn e12_a_model_is_told_of_the_groups_that_its_agent_names() {
+    for (group, in_text, native) in GROUPS {
+        let mut stage = AgentStage::of(told_of(Dialect::Xml, &[group]), "helper:\n  - say: x\n");
+        stage.ask().await;
+        let (system, ..) = stage.prompt();
+        let section = system.split("<core_tools>\n").nth(1).unwrap().split("</core_tools>").next().unwrap();
+        let told: Vec<&str> =
+            section.lines().filter_map(|line| line.strip_prefix("- <")?.split('>').next()).collect();
+        assert_eq!(told, in_text, "{group:?}");
+        for dialect in [Dialect::Native, Dialect::XmlFinal] {
+            let mut stage = AgentStage::of(told_of(dialect, &[group]), "helper:\n  - say: x\n");
+            stage.ask().await;
+            let tools = stage.tools();
+            let names = tools.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            let names: Vec<String> = names.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+            assert_eq!(names[0], "search", "{dialect:?}");
+            assert_eq!(names[1..], *native, "{dialect:?}: {group:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn e12_a_model_that_is_told_of_none_may_still_write_them_in_text() {
+    let says = "helper:\n  - say: <thinking>x</thinking><recall from_seq=\"1\" to_seq=\"1\"/>\n";
+    let mut stage = AgentStage::of(told_of(Dialect::Xml, &[]), says);
+    let said = stage.ask().await;
+    assert!(items(&said)[1].name().is_named(namespaces::CORE, "recall"), "{said:?}");
+    assert!(!stage.prompt().0.contains("core_tools"), "{}", stage.prompt().0);
+    // Only tools of the request can be called.
+    let says = "helper:\n  - call: {recall: {from_seq: 1, to_seq: 1}}\n";
+    let mut stage = AgentStage::of(told_of(Dialect::Native, &[]), says);
+    let ReplyContent::Again { code, .. } = stage.ask().await else { panic!("it is called") };
+    assert_eq!((code.as_str(), stage.tools().lines().count()), ("agent.unknown-action", 1));
+}
+
+#[tokio::test]
+async fn e12_the_environment_begins_with_the_lines_of_the_file_and_ends_with_the_date() {
+    let mut agent = helper(Dialect::Xml);
+    agent.prompt.insert(0, crate::stage::section("environment", &["OS: Linux", "Shell: bash"], false));
+    agent.folders = vec!["src".to_owned()];
+    let mut stage = AgentStage::of(agent, "helper:\n  - say: x\n");
+    stage.ask().await;
+    let (system, ..) = stage.prompt();
+    let wanted = "<environment>\nOS: Linux\nShell: bash\nFolder: src\nDate: 2026-11-20\n</environment>";
+    assert!(system.ends_with(wanted) && system.matches("environment>").count() == 2, "{system}");
 }

@@ -54,6 +54,8 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         turns: 10,
         tool_output_max: 4096,
         tool_choice: None,
+        core_tools: spec::CoreToolGroup::list_all(),
+        folders: Vec::new(),
         output: spec::Output { format: spec::OutputFormat::Text, schema: None },
         preamble: None,
         prompt: vec![section("identity", &["You answer questions."], false)],
