@@ -81,9 +81,10 @@ impl ModelAdapter {
 
 impl From<&spec::ModelSpec> for ModelSettings {
     fn from(model: &spec::ModelSpec) -> Self {
-        let spec::ModelSpec { name, model, url, key_env, window, max_output, stream, params, .. } =
-            model.clone();
-        Self { name, model, url, key_env, window, max_output, stream, params }
+        let spec::ModelSpec {
+            name, model, url, key_env, window, max_output, thinking, stream, params, ..
+        } = model.clone();
+        Self { name, model, url, key_env, window, max_output, thinking, stream, params }
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::ModelSpec {
         url: Some(url.to_owned()),
         key_env: Some("SOME_KEY".to_owned()),
         headers_env: Vec::new(),
+        thinking: None,
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

@@ -92,6 +92,7 @@ fn limits() -> spec::ModelSpec {
         url: None,
         key_env: None,
         headers_env: Vec::new(),
+        thinking: None,
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

@@ -8,6 +8,7 @@ use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "anthropic";
@@ -15,7 +16,8 @@ pub(super) const NAME: &str = "anthropic";
 pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
-    body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
+    let most = request.max_output.min(model.max_output);
+    body.insert("max_tokens".to_owned(), json!(most));
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
@@ -23,11 +25,19 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         body.insert("system".to_owned(), json!([system]));
     }
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
+    let mut output = Map::new();
     if let Some(schema) =
         answer_schema::find_schema(request, model.url.is_none()).and_then(answer_schema::narrow_schema)
     {
-        let format = json!({"type": "json_schema", "schema": schema});
-        body.insert("output_config".to_owned(), json!({"format": format}));
+        output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+    }
+    if let Some(thinking) = model.thinking {
+        body.insert("thinking".to_owned(), build_thinking(thinking, most));
+        let level = thinking.word().filter(|_| thinking != ModelThinking::Off);
+        output.extend(level.map(|level| ("effort".to_owned(), json!(level))));
+    }
+    if !output.is_empty() {
+        body.insert("output_config".to_owned(), Value::Object(output));
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
@@ -36,6 +46,17 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         }
     }
     body
+}
+
+/// The tokens of the reasoning have to be fewer than those of the answer, of which they are a part.
+fn build_thinking(thinking: ModelThinking, most: u64) -> Value {
+    match thinking {
+        ModelThinking::Off => json!({"type": "disabled"}),
+        ModelThinking::Tokens(tokens) => {
+            json!({"type": "enabled", "budget_tokens": tokens.min(most.saturating_sub(1))})
+        }
+        _ => json!({"type": "adaptive"}),
+    }
 }
 
 fn build_tool(tool: &Tool) -> Value {

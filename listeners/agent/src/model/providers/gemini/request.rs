@@ -10,6 +10,7 @@ use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "gemini";
@@ -22,6 +23,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     }
     body.insert("contents".to_owned(), Value::Array(build_contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
+    config.extend(model.thinking.map(|thinking| ("thinkingConfig".to_owned(), build_thinking(thinking))));
     // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
     let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
@@ -39,6 +41,16 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         }
     }
     body
+}
+
+/// A level and a number exclude each other. No level stands for no reasoning at all, or for more than `high`.
+fn build_thinking(thinking: ModelThinking) -> Value {
+    match thinking {
+        ModelThinking::Off => json!({"thinkingBudget": 0}),
+        ModelThinking::Tokens(most) => json!({"thinkingBudget": most}),
+        ModelThinking::Max => json!({"thinkingLevel": "high"}),
+        level => json!({"thinkingLevel": level.word()}),
+    }
 }
 
 fn build_tool(tool: &Tool) -> Value {
