@@ -46,6 +46,7 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     window: default(128_000) <RequestTokens> "most tokens of a request and its answer together";
     max_output: optional("16k with `thinking` or without `url`, else 4k; at most a quarter of `window`") <RequestTokens> "most tokens of an answer with its reasoning, fewer than `window`";
     thinking: optional("as the provider does") <ThinkingText> "how much the model reasons before it answers: `off`, `low`, `medium`, `high`, `max`, or at most so many tokens";
+    cache: default(true) <WordOf<CacheWord>> "how long a provider is told to keep the prompt in its cache, if that has to be told: `5m` or `off`";
     stream: default(true) <YesNo> "whether its answers are streamed; `false` for providers that only answer in one piece";
     timeout: below <TimeoutKeys> "how long to wait for it";
     params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
@@ -64,6 +65,7 @@ section! { PriceKeys with own {
     r#in: optional("required") <TokenPrice> "tokens that it reads, with at most six decimals";
     out: optional("required") <TokenPrice> "tokens that it writes";
     cached: optional("as `in`") <TokenPrice> "tokens that it reads from the provider's cache";
+    cache_write: optional("as `in`") <TokenPrice> "tokens that it writes to the provider's cache";
     per: default(1_000_000) <RequestTokens> "for how many tokens these are";
     currency: optional("required") <CurrencyName> "the currency, three capital letters";
 } }
@@ -77,6 +79,15 @@ impl WordChoice for Provider {
     type Value = Provider;
     const WORDS: &'static [&'static str] = Provider::WORDS;
     const VALUES: &'static [Provider] = Provider::ALL;
+}
+
+/// Whether a provider is told to cache, as words.
+struct CacheWord;
+
+impl WordChoice for CacheWord {
+    type Value = bool;
+    const WORDS: &'static [&'static str] = &["5m", "off"];
+    const VALUES: &'static [bool] = &[true, false];
 }
 
 fn provider_fix() -> String {
@@ -128,6 +139,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         file: None,
         window: keys.window.value,
         max_output,
+        is_cached: keys.cache.value,
         thinking: keys.thinking.map(|thinking| thinking.value),
         params: keys.params.value,
         price,
@@ -206,6 +218,7 @@ fn declare_price(diagnostics: &mut Diagnostics, keys: PriceKeys) -> (Option<Pric
         tokens_in,
         tokens_out,
         cached: money(keys.cached),
+        cache_write: money(keys.cache_write),
         per: keys.per.value,
     });
     (price, currency)

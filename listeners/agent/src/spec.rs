@@ -188,6 +188,8 @@ pub struct ModelSpec {
     pub max_output: u64,
     /// How much it reasons before it answers. `None` leaves that to the provider.
     pub thinking: Option<ModelThinking>,
+    /// Whether the provider is told what to keep in its cache, if that has to be told.
+    pub is_cached: bool,
     /// Whether its answers are streamed.
     pub stream: bool,
     /// Its timeouts.
@@ -256,6 +258,8 @@ pub struct Price {
     pub tokens_out: Money,
     /// Tokens read from the provider's cache. `None`: the same as `tokens_in`.
     pub cached: Option<Money>,
+    /// Tokens written to the provider's cache. `None`: the same as `tokens_in`.
+    pub cache_write: Option<Money>,
     /// The number of tokens that the amounts are for.
     pub per: u64,
 }

@@ -17,6 +17,7 @@ pub(super) struct ModelSettings {
     pub(super) window: u64,
     pub(super) max_output: u64,
     pub(super) thinking: Option<ModelThinking>,
+    pub(super) is_cached: bool,
     pub(super) stream: bool,
     pub(super) params: Map<String, Value>,
 }

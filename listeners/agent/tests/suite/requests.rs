@@ -318,6 +318,16 @@ fn e13_what_the_conversation_is_made_of_is_no_parameter() {
 }
 
 #[test]
+fn without_a_cache_anthropic_is_sent_no_marks() {
+    let asked = |is_cached| {
+        let model = spec::ModelSpec { is_cached, ..model(Provider::Anthropic, "") };
+        sent(&model, "", conversation()).json()
+    };
+    let marks = |body: &Value| body.to_string().matches("cache_control").count();
+    assert_eq!((marks(&asked(true)), marks(&asked(false))), (3, 0));
+}
+
+#[test]
 fn reasoning_is_asked_for_in_the_field_of_each_provider() {
     use ModelThinking::{High, Max, Off, Tokens};
     let body = |provider, thinking: Option<ModelThinking>| {

@@ -93,6 +93,7 @@ fn limits() -> spec::ModelSpec {
         key_env: None,
         headers_env: Vec::new(),
         thinking: None,
+        is_cached: true,
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

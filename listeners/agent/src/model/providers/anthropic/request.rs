@@ -21,10 +21,12 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
-        mark_cached(&mut system);
+        if model.is_cached {
+            mark_cached(&mut system);
+        }
         body.insert("system".to_owned(), json!([system]));
     }
-    body.insert("messages".to_owned(), Value::Array(build_messages(request)));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.is_cached)));
     let mut output = Map::new();
     if let Some(schema) =
         answer_schema::find_schema(request, model.url.is_none()).and_then(answer_schema::narrow_schema)
@@ -73,10 +75,10 @@ fn build_choice(choice: &RequestToolChoice) -> Value {
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn build_messages(request: &ModelRequest) -> Vec<Value> {
+fn build_messages(request: &ModelRequest, is_cached: bool) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for (left, message) in (1..=request.messages.len()).rev().zip(&request.messages) {
-        if left == 1 {
+        if left == 1 && is_cached {
             mark_cache_ends(&mut joined);
         }
         let blocks: Vec<Value> = build_blocks(message);
