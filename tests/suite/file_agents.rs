@@ -139,7 +139,7 @@ fn the_smallest_agent_gets_every_default() {
         (model.name.as_str(), model.provider, model.model.as_str()),
         ("main", Provider::Anthropic, "some-model")
     );
-    assert_eq!((model.window, model.max_output, model.at_once), (128_000, 4_000, 4));
+    assert_eq!((model.window, model.max_output, model.at_once), (128_000, 16_000, 4));
     assert_eq!((model.retry.attempts, model.retry.first_ms, model.retry.longest_ms), (10, 1_000, 60_000));
     assert_eq!(
         (model.key_env.as_deref(), &model.url, &model.file),

@@ -60,7 +60,7 @@ section! {
     ] {
         model: required("model: NAME, a model under `models`") <PartyName> "its model, by the name under `models`";
         dialect: default(Dialect::Xml) <WordOf<DialectWord>> "how it acts: `xml`: in its text; `native`: by the provider's tool calls; `xml-final`: by tool calls, with the final in its text; `plain`: its whole answer is the result";
-        thinking: optional("`required`") <WordOf<ThinkingWord>> "whether it reasons before every action: `required` or `free`";
+        thinking: optional("`required`") <WordOf<ThinkingWord>> "whether it writes `<thinking>` before every action: `required` or `free`; how much its model reasons is `models.NAME.thinking`";
         actions: optional("one; many with native calls") <WordOf<ActionWord>> "how many actions a turn may hold: `one` or `many`; with native calls `many`";
         stop_early: default(false) <YesNo> "whether to cut its answer after the first action instead of reading it to the end; with `xml` and one action a turn";
         attempts: default(3) <CountWithin<1, 100>> "it ends after this many unusable answers in a row, {bounds}";

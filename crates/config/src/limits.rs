@@ -31,6 +31,12 @@ pub(crate) const SCHEDULES: usize = 256;
 pub(crate) const PLACES: usize = 16;
 /// Tokens that a request keeps free, because the provider may count differently.
 pub(crate) const SPARE_TOKENS: u64 = 256;
+/// Tokens of an answer, by default.
+pub(crate) const SMALL_OUTPUT: u64 = 4_000;
+/// Tokens of an answer with its reasoning, or from a provider's own server, by default.
+pub(crate) const LARGE_OUTPUT: u64 = 16_000;
+/// The fewest tokens of reasoning that Anthropic takes.
+pub(crate) const LEAST_THINKING: u64 = 1_024;
 /// Percent of its parent's budget that a child may use, by default.
 pub(crate) const SHARE_PERCENT: u32 = 50;
 /// Calls and spawns that may nest.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use systole_agent::spec::Provider;
+use systole_agent::spec::{ModelThinking, Provider};
 
 use super::compose::Composed;
 use super::diagnostic::Diagnostic;
@@ -40,6 +40,7 @@ pub(super) fn warnings(
     warnings.circles();
     warnings.unused_elements();
     warnings.warn_unpriced();
+    warnings.warn_forced();
     warnings.found.extend(prompt_checks::warnings(diagnostics, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
@@ -174,6 +175,33 @@ impl<'a> Warnings<'a> {
                 ),
                 fix: &fix,
                 second: Some((budget.at, "the budget")),
+            });
+        }
+    }
+
+    /// Agents that must call a tool although their model reasons first.
+    fn warn_forced(&mut self) {
+        for party in &self.declared.parties {
+            let Some(keys) = party.agent_config.as_ref().map(|config| &config.keys) else { continue };
+            let (Some(choice), Some(named)) = (&keys.tool_choice, &keys.model) else { continue };
+            let models = &self.declared.keys.models.value;
+            let model = models.iter().find(|one| one.key.value == named.value);
+            let thinking = model.and_then(|model| Some((model.key.at, model.model.thinking?)));
+            let Some((at, _)) = thinking.filter(|(_, thinking)| *thinking != ModelThinking::Off) else {
+                continue;
+            };
+            if matches!(choice.value.as_str(), "auto" | "none") {
+                continue;
+            }
+            self.warn(Warning {
+                code: Code::ConfigForcedTool,
+                at: choice.at,
+                words: format!(
+                    "{}.tool_choice forces a call, which Anthropic and others refuse of a model that reasons",
+                    party.path()
+                ),
+                fix: "tool_choice: auto, or a model without `thinking`",
+                second: Some((at, "it has `thinking`")),
             });
         }
     }

@@ -4,7 +4,9 @@
 //! This module reads no environment and opens no files. It never repeats anything that looks like a key: not in a
 //! message, and not in the shown lines around it.
 
-use systole_agent::spec::{ModelServer, ModelSpec, ModelTimeouts, Price, Provider, RequestRetry};
+use systole_agent::spec::{
+    ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider, RequestRetry,
+};
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
@@ -18,7 +20,7 @@ use super::reach::{HeaderVariables, KeyVariable, WebAddress};
 use super::secrets::{BY_NAME, SECRET, spare};
 use super::section::{Form, form, section};
 use super::tree::Node;
-use super::value::At;
+use super::value::{At, text};
 use crate::limits;
 
 /// A declared model.
@@ -45,7 +47,9 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     headers_env: optional("none") <HeaderVariables> "further headers of each request by name, each with the environment variable that holds its value";
     file: default("replies.yaml".to_owned()) <AnyText> "the file of answers if `provider` is `script`, a path from this file's folder";
     window: default(128_000) <RequestTokens> "most tokens of a request and its answer together";
-    max_output: default(4_000) <RequestTokens> "most tokens of an answer, fewer than `window`";
+    max_output: optional("16k with `thinking` or without `url`, else 4k; at most a quarter of `window`") <RequestTokens> "most tokens of an answer with its reasoning, fewer than `window`";
+    thinking: optional("as the provider does") <ThinkingText> "how much the model reasons before it answers: `off`, `low`, `medium`, `high`, `max`, or at most so many tokens";
+    cache: default(true) <WordOf<CacheWord>> "how long a provider is told to keep the prompt in its cache, if that has to be told: `5m` or `off`";
     stream: default(true) <YesNo> "whether its answers are streamed; `false` for providers that only answer in one piece";
     timeout: below <TimeoutKeys> "how long to wait for it";
     params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
@@ -64,6 +68,7 @@ section! { PriceKeys with own {
     r#in: optional("required") <TokenPrice> "tokens that it reads, with at most six decimals";
     out: optional("required") <TokenPrice> "tokens that it writes";
     cached: optional("as `in`") <TokenPrice> "tokens that it reads from the provider's cache";
+    cache_write: optional("as `in`") <TokenPrice> "tokens that it writes to the provider's cache";
     per: default(1_000_000) <RequestTokens> "for how many tokens these are";
     currency: optional("required") <CurrencyName> "the currency, three capital letters";
 } }
@@ -83,6 +88,15 @@ impl WordChoice for Provider {
     type Value = Provider;
     const WORDS: &'static [&'static str] = Provider::WORDS;
     const VALUES: &'static [Provider] = Provider::ALL;
+}
+
+/// Whether a provider is told to cache, as words.
+struct CacheWord;
+
+impl WordChoice for CacheWord {
+    type Value = bool;
+    const WORDS: &'static [&'static str] = &["5m", "off"];
+    const VALUES: &'static [bool] = &[true, false];
 }
 
 fn provider_fix() -> String {
@@ -107,7 +121,9 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
     if provider.is_some_and(|provider| provider != Provider::Script) {
         keys.own.report_missing(diagnostics, "model", "model: NAME, as its provider calls it");
     }
-    check_sizes(diagnostics, &keys);
+    let max_output = choose_output(&keys);
+    check_sizes(diagnostics, &keys, max_output);
+    check_thinking(diagnostics, &keys, max_output);
     let (price, currency) = keys.price.map_or((None, None), |price| declare_price(diagnostics, price.value));
     // The script of a model may take the place of a provider whose keys stay: one word is enough for a rehearsal.
     let provider = provider.unwrap_or(Provider::Script);
@@ -132,7 +148,9 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         },
         file: None,
         window: keys.window.value,
-        max_output: keys.max_output.value,
+        max_output,
+        is_cached: keys.cache.value,
+        thinking: keys.thinking.map(|thinking| thinking.value),
         params: keys.params.value,
         price,
         at_once: usize::try_from(keys.at_once.value).unwrap_or(1),
@@ -148,15 +166,51 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
     }
 }
 
+/// The most tokens of an answer. Models that reason need more, and those of a provider's own server can give more.
+fn choose_output(keys: &ModelKeys) -> u64 {
+    if let Some(given) = &keys.max_output {
+        return given.value;
+    }
+    let thinks = keys.thinking.as_ref().is_some_and(|thinking| thinking.value != ModelThinking::Off);
+    let is_local = |provider: &At<Provider>| matches!(provider.value, Provider::Ollama | Provider::Script);
+    let is_own = keys.url.is_none() && !keys.provider.as_ref().is_none_or(is_local);
+    let most = if thinks || is_own { limits::LARGE_OUTPUT } else { limits::SMALL_OUTPUT };
+    most.min(keys.window.value / 4)
+}
+
+/// Checks that the provider takes this reasoning, and that it leaves room for the answer.
+fn check_thinking(diagnostics: &mut Diagnostics, keys: &ModelKeys, max_output: u64) {
+    let (Some(thinking), Some(provider)) = (&keys.thinking, &keys.provider) else { return };
+    let ModelThinking::Tokens(tokens) = thinking.value else { return };
+    let path = &keys.own.path;
+    let has_no_number =
+        provider.value == Provider::Ollama || (provider.value == Provider::OpenAi && keys.url.is_none());
+    let (message, fix) = if has_no_number {
+        let word = provider.value.word();
+        (format!("{path}.thinking: `{word}` takes no number of tokens"), "thinking: low, medium, high or max")
+    } else if provider.value == Provider::Anthropic && tokens < limits::LEAST_THINKING {
+        let least = limits::LEAST_THINKING;
+        (format!("{path}.thinking: Anthropic takes {least} tokens or more"), "thinking: 4k")
+    } else if tokens >= max_output {
+        let message = format!(
+            "{path}.thinking: {tokens} tokens of reasoning leave no room for an answer in the {max_output} of `max_output`"
+        );
+        (message, "a larger `max_output`, or fewer tokens")
+    } else {
+        return;
+    };
+    diagnostics.report_value(thinking.at, &message, fix);
+}
+
 /// Checks that a request fits beside its answer.
-fn check_sizes(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
-    let (window, output) = (keys.window, keys.max_output);
-    if let Some(at) = output.at.or(window.at)
-        && output.value.saturating_add(limits::SPARE_TOKENS) >= window.value
+fn check_sizes(diagnostics: &mut Diagnostics, keys: &ModelKeys, max_output: u64) {
+    let window = &keys.window;
+    if let Some(at) = keys.max_output.as_ref().map(|given| given.at).or(window.at)
+        && max_output.saturating_add(limits::SPARE_TOKENS) >= window.value
     {
         let message = format!(
-            "{}: an answer of {} tokens leaves no room for a request in a window of {}",
-            keys.own.path, output.value, window.value
+            "{}: an answer of {max_output} tokens leaves no room for a request in a window of {}",
+            keys.own.path, window.value
         );
         let fix = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
         diagnostics.report_value(at, &message, fix);
@@ -174,9 +228,30 @@ fn declare_price(diagnostics: &mut Diagnostics, keys: PriceKeys) -> (Option<Pric
         tokens_in,
         tokens_out,
         cached: money(keys.cached),
+        cache_write: money(keys.cache_write),
         per: keys.per.value,
     });
     (price, currency)
+}
+
+form! {
+    /// How much a model reasons: a word, or a number of tokens.
+    pub(super) ThinkingText -> ModelThinking {
+        KeyForm::Amount("^(off|low|medium|high|max|[0-9]+[kM]?)$"), read_thinking
+    }
+}
+
+fn read_thinking(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<ModelThinking> {
+    let found = text(diagnostics, node, path)?;
+    if let Some((_, word)) = ModelThinking::WORDS.iter().find(|(word, _)| *word == found.value) {
+        return Some(*word);
+    }
+    if found.value.starts_with(|first: char| first.is_ascii_digit()) {
+        return RequestTokens::read(diagnostics, node, path).map(ModelThinking::Tokens);
+    }
+    let message = format!("{path}: `{}` is no level and no number of tokens", found.value);
+    diagnostics.report_value(found.at, &message, "off, low, medium, high, max, or tokens as 8k");
+    None
 }
 
 form! { pub(super) CurrencyName -> Currency { KeyForm::Pattern("^[A-Z]{3}$"), read_currency } }
@@ -201,4 +276,81 @@ fn read_price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<
         let wrong = || (format!("`{text}` is not an amount from 0 to 1000000"), fix.to_owned());
         money.filter(|micros| *micros <= limits::BUDGET_MICROS).ok_or_else(wrong)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// A model with these keys, or the mistakes.
+    fn load_model(keys: &str) -> Result<ModelSpec, String> {
+        let text = format!(
+            "organism: {{name: hello}}\nmodels:\n  main: {{model: m, {keys}}}\nagents:\n  helper: {{model: main, prompt: {{identity: You help.}}}}\n"
+        );
+        let loaded = crate::load_text(Path::new("/organism.yaml"), &text);
+        loaded.map(|mut file| file.models.remove(0)).map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn an_answer_has_more_room_if_the_model_reasons_or_its_provider_gives_more() {
+        for (keys, most) in [
+            ("provider: openai", 16_000),
+            ("provider: openai, url: 'http://127.0.0.1:8080'", 4_000),
+            ("provider: openai, url: 'http://127.0.0.1:8080', thinking: low", 16_000),
+            ("provider: openai, url: 'http://127.0.0.1:8080', thinking: off", 4_000),
+            ("provider: ollama", 4_000),
+            ("provider: gemini, window: 20k", 5_000),
+            ("provider: anthropic, max_output: 2k", 2_000),
+        ] {
+            assert_eq!(load_model(keys).map(|model| model.max_output), Ok(most), "{keys}");
+        }
+    }
+
+    #[test]
+    fn reasoning_is_a_level_or_a_number_that_the_provider_takes() {
+        for (keys, thinking) in [
+            ("provider: openai", None),
+            ("provider: openai, thinking: max", Some(ModelThinking::Max)),
+            ("provider: anthropic, thinking: off", Some(ModelThinking::Off)),
+            ("provider: anthropic, thinking: 4k", Some(ModelThinking::Tokens(4_000))),
+            ("provider: gemini, thinking: 512", Some(ModelThinking::Tokens(512))),
+        ] {
+            assert_eq!(load_model(keys).map(|model| model.thinking), Ok(thinking), "{keys}");
+        }
+        for (keys, words) in [
+            ("provider: openai, thinking: 4k", "`openai` takes no number of tokens"),
+            ("provider: ollama, thinking: 4k", "`ollama` takes no number of tokens"),
+            ("provider: anthropic, thinking: 1000", "Anthropic takes 1024 tokens or more"),
+            ("provider: anthropic, thinking: 16k", "16000 tokens of reasoning leave no room for an"),
+            ("provider: anthropic, thinking: much", "`much` is no level and no number of tokens"),
+        ] {
+            let mistakes = load_model(keys).map(|model| model.name).expect_err(keys);
+            let line = mistakes.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(line.contains(words), "{keys}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_forced_call_beside_reasoning_is_warned_of() {
+        let warned = |thinking: &str, choice: &str| {
+            let text = format!(
+                "organism: {{name: hello}}\npayloads: {{search: {{query: text}}, found: text}}\n\
+                 models:\n  main: {{provider: anthropic, model: m, thinking: {thinking}}}\n\
+                 listeners:\n  search: {{run: [cat], accepts: [search], returns: [found], entry: false}}\n\
+                 agents:\n  helper: {{model: main, dialect: native, tool_choice: {choice}, peers: [search], \
+                 prompt: {{identity: You help.}}}}\n"
+            );
+            let file =
+                crate::load_text(Path::new("/organism.yaml"), &text).unwrap_or_else(|no| panic!("{no}"));
+            file.warnings.iter().map(|one| one.code.as_str()).collect::<Vec<_>>()
+        };
+        for (thinking, choice) in [("high", "required"), ("2k", "search")] {
+            assert_eq!(warned(thinking, choice), ["config.forced-tool"], "{thinking} {choice}");
+        }
+        for (thinking, choice) in [("off", "required"), ("high", "auto"), ("high", "none")] {
+            assert_eq!(warned(thinking, choice), [""; 0], "{thinking} {choice}");
+        }
+    }
 }

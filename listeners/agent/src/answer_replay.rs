@@ -3,7 +3,7 @@
 
 use systole_kit::journal::ModelCallOutcome;
 
-use crate::model::{ModelAnswer, ModelFault, ModelFaultKind, TokenUsage};
+use crate::model::{ModelAnswer, ModelFault, ModelFaultKind, ServedBy, TokenUsage};
 use crate::model_answer::HeardAnswer;
 
 /// What the journal has after an outcome, in the same attempt.
@@ -17,8 +17,8 @@ pub enum NextRequest {
     OtherModel,
 }
 
-/// The answer that a recorded outcome stands for, or the fault. `by` is the model that was asked. Tokens that came from
-/// a cache are not recorded.
+/// The answer that a recorded outcome stands for, or the fault. `by` is the model that was asked. The recorded
+/// details, such as tokens that came from a cache, are left out.
 ///
 /// # Errors
 /// The fault, if the outcome is one. What followed it decides whether the request is repeated now.
@@ -27,9 +27,10 @@ pub fn rebuild_answer(
     by: &str,
     next: NextRequest,
 ) -> Result<ModelAnswer, ModelFault> {
-    let usage = TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, cached: None };
+    let usage =
+        TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, ..TokenUsage::default() };
     if let Some(HeardAnswer { parts, stop }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
-        return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned() });
+        return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned(), served: ServedBy::default() });
     }
     let kind = ModelFaultKind::ALL.into_iter().find(|kind| kind.code() == outcome.stop);
     let is_counted = usage.tokens_in.is_some() || usage.tokens_out.is_some();

@@ -52,6 +52,8 @@ pub(crate) const REQUESTS: u32 = 30;
 
 /// Characters of an excerpt.
 pub(crate) const EXCERPT: usize = 300;
+/// Bytes of a word that a provider says of itself: its model, or the id of a request.
+pub(crate) const SERVED_BYTES: usize = 128;
 /// Bytes of a key at the end of a cut text from which on it reveals something.
 pub(crate) const KEY_BYTES: usize = 4;
 /// Bytes that tell an event from other text.

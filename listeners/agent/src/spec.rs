@@ -227,6 +227,10 @@ pub struct ModelSpec {
     pub window: u64,
     /// The most tokens of an answer.
     pub max_output: u64,
+    /// How much it reasons before it answers. `None` leaves that to the provider.
+    pub thinking: Option<ModelThinking>,
+    /// Whether the provider is told what to keep in its cache, if that has to be told.
+    pub is_cached: bool,
     /// Whether its answers are streamed.
     pub stream: bool,
     /// Its timeouts.
@@ -241,6 +245,40 @@ pub struct ModelSpec {
     pub retry: RequestRetry,
     /// Models that are asked if this one cannot answer, by name and in order.
     pub fallback: Vec<String>,
+}
+
+/// How much a model reasons before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelThinking {
+    /// Not at all.
+    Off,
+    /// A little.
+    Low,
+    /// More.
+    Medium,
+    /// Much.
+    High,
+    /// As much as it can.
+    Max,
+    /// At most so many tokens.
+    Tokens(u64),
+}
+
+impl ModelThinking {
+    /// The words in the file.
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("off", Self::Off),
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("max", Self::Max),
+    ];
+
+    /// The word in the file. `None` for a number of tokens.
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        Self::WORDS.iter().find(|(_, one)| *one == self).map(|(word, _)| *word)
+    }
 }
 
 /// The timeouts of a model, if the file sets them.
@@ -261,6 +299,8 @@ pub struct Price {
     pub tokens_out: Money,
     /// Tokens read from the provider's cache. `None`: the same as `tokens_in`.
     pub cached: Option<Money>,
+    /// Tokens written to the provider's cache. `None`: the same as `tokens_in`.
+    pub cache_write: Option<Money>,
     /// The number of tokens that the amounts are for.
     pub per: u64,
 }

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use systole_kit::envelope::Delivered;
-use systole_kit::journal::{
-    EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails, PriorCall,
-};
+use systole_kit::journal::{EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall};
 use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
@@ -180,8 +178,7 @@ impl RequestLedger for JournalLedger<'_> {
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
-        let details = OutcomeDetails { again: came.again, ..OutcomeDetails::default() };
-        let (of, blobs) = (self.of, Vec::new());
+        let (of, blobs, details) = (self.of, Vec::new(), came.details);
         let mut outcome = ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details };
         if let pieces @ [_, _, ..] = model_answer::split_pieces(&outcome.text).as_slice() {
             for piece in pieces {

@@ -11,7 +11,7 @@ use systole_show::columns::wrapped;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 24] = [
+const SHOWN: [(Code, &str); 25] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -32,6 +32,7 @@ const SHOWN: [(Code, &str); 24] = [
     (Code::ConfigPrompt, "warnings/prompt"),
     (Code::ConfigScript, "warnings/script"),
     (Code::ConfigUnpriced, "warnings/unpriced"),
+    (Code::ConfigForcedTool, "warnings/forced-tool"),
     (Code::ConfigSkippedGoal, "warnings/workflow"),
     (Code::ConfigSandbox, "config/sandbox"),
     (Code::ConfigSharedFolder, "warnings/shared-folder"),

@@ -12,7 +12,7 @@ use quick_xml::name::ResolveResult;
 use systole_agent::Agent;
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, HttpLimits, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest,
-    Models, NativeCall, StopReason, SystemRandom, TokenUsage,
+    Models, NativeCall, ServedBy, StopReason, SystemRandom, TokenUsage,
 };
 use systole_carriers::{from_answer, from_conversation};
 use systole_config as config;
@@ -178,7 +178,13 @@ impl Model for Shared {
         } else {
             StopReason::End
         };
-        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
+        let answer = ModelAnswer {
+            parts,
+            stop,
+            usage: TokenUsage::default(),
+            by: "main".to_owned(),
+            served: ServedBy::default(),
+        };
         Box::pin(async move { Ok(answer) })
     }
 }

@@ -230,6 +230,8 @@ codes! {
         try "the name of an agent; `say` with the action as XML instead of `call`";
     ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
         try "`price:` of the model; 0 if it costs nothing";
+    ConfigForcedTool "config.forced-tool" false "an agent must call a tool although its model reasons first, which some providers refuse"
+        try "`tool_choice: auto`, or a model without `thinking`";
     ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares the output of a goal that may be skipped; then the condition does not hold"
         try "the same `when` at the step that has the condition, if that is not meant";
     ConfigSandbox "config.sandbox" false "a folder of a sandbox is not there, or contains what must stay outside of it"
@@ -274,6 +276,7 @@ impl Code {
                 | Code::ConfigPrompt
                 | Code::ConfigScript
                 | Code::ConfigUnpriced
+                | Code::ConfigForcedTool
                 | Code::ConfigSkippedGoal
                 | Code::ConfigSharedFolder
         )

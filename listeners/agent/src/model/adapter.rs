@@ -18,7 +18,7 @@ use super::partial_answer::PartialAnswer;
 use super::unfit::{self, BodyShape};
 use super::{
     AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind,
-    ModelRequest, ProviderRow, StopReason, params,
+    ModelRequest, ProviderRow, ServedBy, StopReason, params,
 };
 use crate::spec;
 use systole_http::{
@@ -82,9 +82,21 @@ impl ModelAdapter {
 
 impl From<&spec::ModelSpec> for ModelSettings {
     fn from(model: &spec::ModelSpec) -> Self {
-        let spec::ModelSpec { name, model, url, server, key_env, window, max_output, stream, params, .. } =
-            model.clone();
-        Self { name, model, url, server, key_env, window, max_output, stream, params }
+        let spec::ModelSpec {
+            name,
+            model,
+            url,
+            server,
+            key_env,
+            window,
+            max_output,
+            thinking,
+            is_cached,
+            stream,
+            params,
+            ..
+        } = model.clone();
+        Self { name, model, url, server, key_env, window, max_output, thinking, is_cached, stream, params }
     }
 }
 
@@ -134,6 +146,8 @@ impl AdapterCore {
         let calls = calls.filter(|part| matches!(part, MessagePart::Call(_))).count();
         let listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);
         let mut partial = PartialAnswer::new(self.limits.answer, calls, watcher, listening);
+        let id = ["request-id", "x-request-id"].iter().find_map(|name| answer.headers.get(*name));
+        ServedBy::keep(&mut partial.served.request, id.and_then(|id| id.to_str().ok()));
         let mut reading = self.form.build_reader();
         match shape {
             BodyShape::Stream => self.read_stream(answer, begun, reading.as_mut(), &mut partial).await?,

@@ -17,6 +17,31 @@ pub struct ModelAnswer {
     pub usage: TokenUsage,
     /// The model that answered, by its name in the file.
     pub by: String,
+    /// What the provider says of itself.
+    pub served: ServedBy,
+}
+
+/// What a provider says of itself. Each is a short text without control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ServedBy {
+    /// The model, by the provider's name for it.
+    pub model: Option<String>,
+    /// The configuration that answered.
+    pub fingerprint: Option<String>,
+    /// The provider's id of the request.
+    pub request: Option<String>,
+}
+
+impl ServedBy {
+    /// Keeps what is said first, cut to a word.
+    pub(super) fn keep(kept: &mut Option<String>, said: Option<&str>) {
+        if kept.is_some() {
+            return;
+        }
+        let word = said.into_iter().flat_map(str::chars).filter(char::is_ascii_graphic);
+        let word: String = word.take(crate::limits::SERVED_BYTES).collect();
+        *kept = Some(word).filter(|word| !word.is_empty());
+    }
 }
 
 /// Why an answer ended.
@@ -43,6 +68,10 @@ pub struct TokenUsage {
     pub tokens_out: Option<u64>,
     /// How many of the tokens read came from a cache.
     pub cached: Option<u64>,
+    /// How many of the tokens read were written to a cache.
+    pub cache_write: Option<u64>,
+    /// How many of the tokens written are reasoning.
+    pub reasoning: Option<u64>,
 }
 
 /// A piece of an answer while it comes in, for observers.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::held::ModelServer;
 use super::key::ModelKey;
 use super::{ModelFault, ModelFaultKind};
+use crate::spec::ModelThinking;
 
 /// The model: the values of its section that requests and faults name.
 pub(super) struct ModelSettings {
@@ -17,6 +18,8 @@ pub(super) struct ModelSettings {
     pub(super) key_env: Option<String>,
     pub(super) window: u64,
     pub(super) max_output: u64,
+    pub(super) thinking: Option<ModelThinking>,
+    pub(super) is_cached: bool,
     pub(super) stream: bool,
     pub(super) params: Map<String, Value>,
 }

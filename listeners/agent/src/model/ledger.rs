@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use systole_kit::journal::NextRequest;
+use systole_kit::journal::OutcomeDetails;
 use systole_kit::money::Money;
 
 use super::held::HeldAnswer;
@@ -41,7 +41,7 @@ pub struct OutgoingRequest<'a> {
 }
 
 /// The outcome of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RequestOutcome<'a> {
     /// The model.
     pub model: &'a spec::ModelSpec,
@@ -53,8 +53,8 @@ pub struct RequestOutcome<'a> {
     pub tokens_out: Option<u64>,
     /// The cost. `None` if the model has no price or the usage is unknown.
     pub money: Option<Money>,
-    /// The next request to the same model, if it is asked again.
-    pub again: Option<NextRequest>,
+    /// What else is known.
+    pub details: OutcomeDetails,
 }
 
 impl<'a> RequestOutcome<'a> {
@@ -70,9 +70,22 @@ impl<'a> RequestOutcome<'a> {
                 super::TokenUsage { tokens_in: used.tokens_in.or(Some(estimated)), ..*used }
             }
             Err(fault) if fault.may_be_paid => super::TokenUsage::default(),
-            Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
+            Err(_) => {
+                super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), ..super::TokenUsage::default() }
+            }
         };
         let money = super::price::compute_cost(model.price.as_ref(), &usage);
-        Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money, again: None }
+        let served = outcome.map(|answer| answer.served.clone()).unwrap_or_default();
+        let details = OutcomeDetails {
+            cached: usage.cached,
+            cache_write: usage.cache_write,
+            reasoning: usage.reasoning,
+            served: served.model,
+            fingerprint: served.fingerprint,
+            request: served.request,
+            again: None,
+        };
+        let super::TokenUsage { tokens_in, tokens_out, .. } = usage;
+        Self { model, outcome, tokens_in, tokens_out, money, details }
     }
 }

@@ -37,8 +37,8 @@ mod unfit;
 pub use access::{AdapterFault, ModelAccess};
 pub use adapter::ModelAdapter;
 pub use answer::{
-    AnswerFuture, AnswerPiece, AnswerWatcher, Model, ModelAnswer, ModelFault, ModelFaultKind, StopReason,
-    TokenUsage,
+    AnswerFuture, AnswerPiece, AnswerWatcher, Model, ModelAnswer, ModelFault, ModelFaultKind, ServedBy,
+    StopReason, TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
 pub use held::{HeldAnswer, ModelServer};

@@ -206,8 +206,9 @@ impl Models {
                 number: attempt + 1,
                 most,
             });
-            let ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
-            ledger.record_end(RequestOutcome { again, ..ended }).await.map_err(NoAnswer::Halted)?;
+            let mut ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
+            ended.details.again = again;
+            ledger.record_end(ended).await.map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(fault) => fault,

@@ -7,7 +7,7 @@ use super::complaint::cut_excerpt;
 use super::halves::{HalvedText, PendingHalf, repair_json};
 use super::{
     AnswerPiece, AnswerReader, AnswerWatcher, MessagePart, ModelAnswer, ModelFault, ModelFaultKind,
-    NativeCall, StopReason, TokenUsage, reasoning,
+    NativeCall, ServedBy, StopReason, TokenUsage, reasoning,
 };
 
 /// A part that may still grow.
@@ -46,6 +46,8 @@ pub(super) struct PartialAnswer {
     enough: Option<usize>,
     /// The usage, as far as reported.
     pub(super) usage: TokenUsage,
+    /// What the provider says of itself.
+    pub(super) served: ServedBy,
     /// The stop reason, once reported.
     pub(super) stop: Option<StopReason>,
     /// Whether the provider gave an empty stop reason. Together with its end sign, that is enough.
@@ -78,6 +80,7 @@ impl PartialAnswer {
             listening,
             enough,
             usage,
+            served: ServedBy::default(),
             stop,
             unsaid,
             reason,
@@ -336,7 +339,7 @@ impl PartialAnswer {
             }
             GrowingPart::Kept(part) => part,
         });
-        ModelAnswer { parts: parts.collect(), stop, usage: self.usage, by }
+        ModelAnswer { parts: parts.collect(), stop, usage: self.usage, by, served: self.served }
     }
 
     /// Text as received; each call on a separate line, with its name and its arguments as far as they came.

@@ -20,9 +20,16 @@ pub struct RequestReserve {
 pub fn compute_cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> {
     let (price, read, written) = (price?, usage.tokens_in?, usage.tokens_out?);
     let cached = usage.cached.unwrap_or(0).min(read);
+    let kept = usage.cache_write.unwrap_or(0).min(read - cached);
+    let [cached_price, kept_price] = choose_cache_prices(price);
     sum_amounts(
         price,
-        [(read - cached, price.tokens_in), (cached, choose_cached_price(price)), (written, price.tokens_out)],
+        [
+            (read - cached - kept, price.tokens_in),
+            (cached, cached_price),
+            (kept, kept_price),
+            (written, price.tokens_out),
+        ],
     )
 }
 
@@ -30,23 +37,23 @@ pub fn compute_cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> 
 #[must_use]
 pub fn reserve_cost(price: Option<&Price>, tokens_in: u64, max_output: u64) -> RequestReserve {
     let money = price.and_then(|price| {
-        let dearest = if choose_cached_price(price).micros > price.tokens_in.micros {
-            choose_cached_price(price)
-        } else {
-            price.tokens_in
-        };
-        sum_amounts(price, [(tokens_in, dearest), (max_output, price.tokens_out), (0, price.tokens_in)])
+        let [cached, kept] = choose_cache_prices(price);
+        let prices = [price.tokens_in, cached, kept];
+        let dearest = prices.into_iter().max_by_key(|price| price.micros).unwrap_or(price.tokens_in);
+        let none = (0, price.tokens_in);
+        sum_amounts(price, [(tokens_in, dearest), (max_output, price.tokens_out), none, none])
     });
     RequestReserve { tokens: tokens_in.saturating_add(max_output), money }
 }
 
-fn choose_cached_price(price: &Price) -> Money {
-    price.cached.unwrap_or(price.tokens_in)
+/// The prices of tokens that come from the cache, and of those that are written to it.
+fn choose_cache_prices(price: &Price) -> [Money; 2] {
+    [price.cached, price.cache_write].map(|own| own.unwrap_or(price.tokens_in))
 }
 
 /// The sum of the amounts. `None` for several currencies or a price for zero tokens. A sum beyond the range becomes
 /// the maximum, so that a budget refuses it.
-fn sum_amounts(price: &Price, items: [(u64, Money); 3]) -> Option<Money> {
+fn sum_amounts(price: &Price, items: [(u64, Money); 4]) -> Option<Money> {
     let currency = price.tokens_in.currency;
     let one = items.iter().all(|(_, money)| money.currency == currency);
     if !one || price.per == 0 {
@@ -67,11 +74,11 @@ mod tests {
         let money = |amount: &str| Money::parse(&format!("{amount} USD")).expect("an amount");
         let [read, written, cached] = amounts;
         let cached = (!cached.is_empty()).then(|| money(cached));
-        Price { tokens_in: money(read), tokens_out: money(written), cached, per }
+        Price { tokens_in: money(read), tokens_out: money(written), cached, cache_write: None, per }
     }
 
     fn usage(read: u64, written: u64, cached: Option<u64>) -> TokenUsage {
-        TokenUsage { tokens_in: Some(read), tokens_out: Some(written), cached }
+        TokenUsage { tokens_in: Some(read), tokens_out: Some(written), cached, ..TokenUsage::default() }
     }
 
     #[test]
@@ -90,6 +97,21 @@ mod tests {
             "no more comes from a cache than was read"
         );
         assert_eq!(cost(&price(["9999999", "9999999", ""], 1), &usage(u64::MAX, 1, None)), Some(u64::MAX));
+    }
+
+    #[test]
+    fn tokens_that_are_written_to_the_cache_have_a_price_of_their_own() {
+        let smart = price(["3", "15", "0.3"], 1_000_000);
+        let smart = Price { cache_write: Money::parse("3.75 USD"), ..smart };
+        let used = TokenUsage { cache_write: Some(60), ..usage(1_000, 200, Some(900)) };
+        let cost = compute_cost(Some(&smart), &used).map(|money| money.micros);
+        assert_eq!(cost, Some(40 * 3 + 270 + 225 + 3_000));
+        // More cannot be written than was read besides.
+        let odd = TokenUsage { cache_write: Some(600), ..used };
+        let cost = compute_cost(Some(&smart), &odd).map(|money| money.micros);
+        assert_eq!(cost, Some(270 + 375 + 3_000));
+        let kept = reserve_cost(Some(&smart), 1_000, 0).money.map(|money| money.micros);
+        assert_eq!(kept, Some(3_750), "all of it may be written to the cache");
     }
 
     #[test]

@@ -23,7 +23,8 @@ use serde_saphyr::Spanned;
 use self::used_answers::CallUses;
 use super::{
     AnswerFuture, AnswerPiece, AnswerWatcher, CallHistory, MessageAuthor, MessagePart, Model, ModelAnswer,
-    ModelFault, ModelFaultKind, ModelRequest, NativeCall, RealTime, Sleeper, StopReason, TokenUsage,
+    ModelFault, ModelFaultKind, ModelRequest, NativeCall, RealTime, ServedBy, Sleeper, StopReason,
+    TokenUsage,
 };
 
 /// A file of answers, read and checked.
@@ -421,7 +422,13 @@ impl ScriptedModel {
     /// An answer that was cut because enough was read. A provider would not have reported its usage yet.
     fn cut_answer(&self, said: String) -> ModelAnswer {
         let (parts, usage) = (vec![MessagePart::Text(said)], TokenUsage::default());
-        ModelAnswer { parts, stop: StopReason::Cut, usage, by: self.name.clone() }
+        ModelAnswer {
+            parts,
+            stop: StopReason::Cut,
+            usage,
+            by: self.name.clone(),
+            served: ServedBy::default(),
+        }
     }
 
     fn build_fault(&self, words: &str) -> Box<ModelFault> {
@@ -494,9 +501,15 @@ impl ScriptedModel {
         let usage = reply.usage.map_or_else(TokenUsage::default, |used| TokenUsage {
             tokens_in: Some(used.tokens_in),
             tokens_out: Some(used.tokens_out),
-            cached: None,
+            ..TokenUsage::default()
         });
-        Ok(ModelAnswer { parts: reply.parts.clone(), stop: reply.stop, usage, by: script.name.clone() })
+        Ok(ModelAnswer {
+            parts: reply.parts.clone(),
+            stop: reply.stop,
+            usage,
+            by: script.name.clone(),
+            served: ServedBy::default(),
+        })
     }
 }
 

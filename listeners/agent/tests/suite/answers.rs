@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use systole_agent::model::{
-    AnswerPiece, MessagePart, Model, ModelFault, ModelFaultKind, StopReason, TokenUsage,
+    AnswerPiece, MessagePart, Model, ModelFault, ModelFaultKind, ServedBy, StopReason, TokenUsage,
 };
 use systole_agent::spec::Provider;
 
@@ -236,7 +236,58 @@ fn e13_a_refusal_keeps_its_words_and_what_it_used() {
     );
     let fault = found.expect_err("a refusal");
     assert_eq!((fault.kind, fault.partial.as_str()), (ModelFaultKind::Refused, "I can't"));
-    assert_eq!(fault.used, Some(TokenUsage { tokens_in: Some(9), tokens_out: Some(3), cached: None }));
+    assert_eq!(
+        fault.used,
+        Some(TokenUsage { tokens_in: Some(9), tokens_out: Some(3), ..TokenUsage::default() })
+    );
+}
+
+#[test]
+fn what_a_provider_says_of_itself_is_kept() {
+    let openai = r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","model":"gpt-5-2026","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":30,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"completion_tokens_details":{"reasoning_tokens":20}}}"#;
+    let anthropic = r#"{"type":"message","model":"claude-x-2026","stop_reason":"end_turn","content":[{"type":"text","text":"x"}],"usage":{"input_tokens":10,"cache_creation_input_tokens":30,"cache_read_input_tokens":60,"output_tokens":30}}"#;
+    let gemini = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"modelVersion":"gemini-3","responseId":"r1","usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"thoughtsTokenCount":20,"cachedContentTokenCount":60}}"#;
+    let ollama = r#"{"model":"qwen3:4b","message":{"content":"x"},"done":true,"done_reason":"stop","prompt_eval_count":100,"eval_count":30}"#;
+    let word = |word: &str| Some(word.to_owned());
+    for (form, body, header, usage, served) in [
+        (
+            Provider::OpenAi,
+            openai,
+            "x-request-id: req_1",
+            (Some(60), Some(30), Some(20)),
+            ["gpt-5-2026", "fp_1", "req_1"],
+        ),
+        (
+            Provider::OpenAi,
+            openai,
+            "x-other: 1",
+            (Some(60), Some(30), Some(20)),
+            ["gpt-5-2026", "fp_1", "chatcmpl-1"],
+        ),
+        (
+            Provider::Anthropic,
+            anthropic,
+            "request-id: req_2",
+            (Some(60), Some(30), None),
+            ["claude-x-2026", "", "req_2"],
+        ),
+        (Provider::Gemini, gemini, "x-other: 1", (Some(60), None, Some(20)), ["gemini-3", "", "r1"]),
+        (Provider::Ollama, ollama, "x-other: 1", (None, None, None), ["qwen3:4b", "", ""]),
+    ] {
+        let bytes = measured("200 OK", &["content-type: application/json", header], body);
+        let server = ByteServer::saying(bytes);
+        let found = ask(&model(form, &server.url()), limits(), request("hello")).expect("an answer");
+        let TokenUsage { tokens_in, tokens_out, cached, cache_write, reasoning } = found.usage;
+        assert_eq!((tokens_in, tokens_out), (Some(100), Some(30)), "{form:?}");
+        assert_eq!((cached, cache_write, reasoning), usage, "{form:?}");
+        let [model, fingerprint, id] = served.map(|said| word(said).filter(|said| !said.is_empty()));
+        assert_eq!(found.served, ServedBy { model, fingerprint, request: id }, "{form:?}");
+    }
+    // What is too long or of another kind costs no answer, and no line of the log.
+    let odd = openai.replace("gpt-5-2026", &"g\\n\u{e9}".repeat(200)).replace("\"fp_1\"", "7");
+    let found = answered(Provider::OpenAi, &[&odd, "[DONE]"]).expect("an answer");
+    let ServedBy { model, fingerprint, .. } = found.served;
+    assert_eq!((model, fingerprint), (Some("g".repeat(128)), None));
 }
 
 #[test]
@@ -253,7 +304,10 @@ fn a_refusal_says_why_if_the_provider_does() {
     for found in [streamed, whole] {
         let fault = found.expect_err("a refusal");
         assert!(fault.words.ends_with("(refusal, cyber, It could do harm.)"), "{fault:?}");
-        assert_eq!(fault.used, Some(TokenUsage { tokens_in: Some(25), tokens_out: Some(4), cached: None }));
+        assert_eq!(
+            fault.used,
+            Some(TokenUsage { tokens_in: Some(25), tokens_out: Some(4), ..TokenUsage::default() })
+        );
     }
 }
 

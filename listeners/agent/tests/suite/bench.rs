@@ -26,6 +26,8 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::ModelSpec {
         server: None,
         key_env: Some("SOME_KEY".to_owned()),
         headers_env: Vec::new(),
+        thinking: None,
+        is_cached: true,
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use systole_agent::model::{
-    AnswerFuture, AnswerWatcher, HttpLimits, MessagePart, Model, ModelAnswer, ModelRequest, Models,
+    AnswerFuture, AnswerWatcher, HttpLimits, MessagePart, Model, ModelAnswer, ModelRequest, Models, ServedBy,
     StopReason, SystemRandom, TokenUsage,
 };
 use systole_agent::spec::{self, ActionLimit, Dialect, ModelServer, Provider, ThinkingRule};
@@ -150,7 +150,9 @@ impl Model for Says {
         *self.1.lock().unwrap() = grammar;
         let parts = vec![MessagePart::Text(self.0.clone())];
         let (usage, by) = (TokenUsage::default(), "main".to_owned());
-        Box::pin(async move { Ok(ModelAnswer { parts, stop: StopReason::End, usage, by }) })
+        Box::pin(async move {
+            Ok(ModelAnswer { parts, stop: StopReason::End, usage, by, served: ServedBy::default() })
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest, NativeCall,
-    PromptMessage, StopReason, TokenUsage,
+    PromptMessage, ServedBy, StopReason, TokenUsage,
 };
 
 use crate::stage::MARK;
@@ -124,7 +124,13 @@ impl Model for Hijacked {
         } else {
             StopReason::End
         };
-        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
+        let answer = ModelAnswer {
+            parts,
+            stop,
+            usage: TokenUsage::default(),
+            by: "main".to_owned(),
+            served: ServedBy::default(),
+        };
         Box::pin(async move { Ok(answer) })
     }
 }

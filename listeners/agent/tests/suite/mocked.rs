@@ -26,7 +26,13 @@ fn mock(script: &str, window: Option<u64>) -> MockModel {
 fn specified(name: &str, form: Provider, mock: &MockModel, fallback: &[&str]) -> spec::ModelSpec {
     let money = |amount| Money::parse(amount).unwrap();
     let cached = Some(money("0.3 USD"));
-    let price = Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached, per: 1_000_000 };
+    let price = Price {
+        tokens_in: money("3 USD"),
+        tokens_out: money("15 USD"),
+        cached,
+        cache_write: None,
+        per: 1_000_000,
+    };
     let path = if form == Provider::OpenAi { "/v1" } else { "" };
     spec::ModelSpec {
         name: name.to_owned(),

@@ -9,10 +9,10 @@ use systole_agent::model::script::Script;
 use systole_agent::model::{
     AnswerFuture, AnswerPiece, AnswerWatcher, EstimatedRequest, HttpLimits, Model, ModelAnswer, ModelFault,
     ModelFaultKind, ModelRequest, Models, NoAnswer, OutgoingRequest, RandomSource, RequestLedger,
-    RequestOutcome, StopReason, TokenUsage,
+    RequestOutcome, ServedBy, StopReason, TokenUsage,
 };
 use systole_agent::spec::{self, Price, Provider, RequestRetry};
-use systole_kit::journal::NextRequest;
+use systole_kit::journal::{NextRequest, OutcomeDetails};
 use systole_kit::money::Money;
 use tokio::time::Instant;
 
@@ -47,11 +47,19 @@ pub(crate) struct Books {
     pub(crate) started: usize,
     /// The next requests that failed ones announce.
     again: Vec<NextRequest>,
+    /// What else the last answer came with.
+    details: OutcomeDetails,
 }
 
 impl Books {
     pub(crate) fn new(diary: &Diary) -> Self {
-        Self { diary: diary.clone(), no_at: usize::MAX, started: 0, again: Vec::new() }
+        Self {
+            diary: diary.clone(),
+            no_at: usize::MAX,
+            started: 0,
+            again: Vec::new(),
+            details: OutcomeDetails::default(),
+        }
     }
 }
 
@@ -70,7 +78,8 @@ impl RequestLedger for Books {
     }
 
     async fn record_end(&mut self, came: RequestOutcome<'_>) -> Result<(), Self::Halt> {
-        self.again.extend(came.again);
+        self.again.extend(came.details.again);
+        self.details = came.details.clone();
         let what = match came.outcome {
             Ok(answer) => format!("{:?}", answer.stop),
             Err(fault) => fault.kind.code().to_owned(),
@@ -119,8 +128,14 @@ impl RandomSource for Always {
 }
 
 fn good() -> Result<ModelAnswer, ModelFault> {
-    let usage = TokenUsage { tokens_in: Some(100), tokens_out: Some(10), cached: None };
-    Ok(ModelAnswer { parts: vec![text("x")], stop: StopReason::End, usage, by: "some".to_owned() })
+    let usage = TokenUsage { tokens_in: Some(100), tokens_out: Some(10), ..TokenUsage::default() };
+    Ok(ModelAnswer {
+        parts: vec![text("x")],
+        stop: StopReason::End,
+        usage,
+        by: "some".to_owned(),
+        served: ServedBy::default(),
+    })
 }
 
 fn bad(kind: ModelFaultKind, status: Option<u16>) -> Result<ModelAnswer, ModelFault> {
@@ -131,7 +146,7 @@ fn bad(kind: ModelFaultKind, status: Option<u16>) -> Result<ModelAnswer, ModelFa
 
 /// An error of the provider in the middle of an answer, of which it had reported nothing.
 fn broken_off(kind: ModelFaultKind) -> Result<ModelAnswer, ModelFault> {
-    let used = TokenUsage { tokens_in: None, tokens_out: Some(7), cached: None };
+    let used = TokenUsage { tokens_in: None, tokens_out: Some(7), ..TokenUsage::default() };
     bad(kind, Some(200)).map_err(|fault| ModelFault { may_be_paid: true, used: Some(used), ..fault })
 }
 
@@ -148,8 +163,13 @@ type Scripted = (&'static str, &'static [&'static str], Vec<Result<ModelAnswer, 
 
 fn specified(name: &str, fallback: &[&str]) -> spec::ModelSpec {
     let money = |amount| Money::parse(amount).unwrap();
-    let price =
-        Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached: None, per: 1_000_000 };
+    let price = Price {
+        tokens_in: money("3 USD"),
+        tokens_out: money("15 USD"),
+        cached: None,
+        cache_write: None,
+        per: 1_000_000,
+    };
     spec::ModelSpec {
         name: name.to_owned(),
         price: (name == "main").then_some(price),
@@ -238,6 +258,28 @@ async fn a_minute_of_503_loses_no_work_and_each_pause_is_announced() {
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
     let numbers: Vec<(u32, u32)> = books.again.iter().map(|again| (again.number, again.most)).collect();
     assert_eq!((numbers[0], numbers[8]), ((2, 10), (10, 10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_provider_reports_is_in_the_books_and_in_the_cost() {
+    let diary = Diary::new();
+    let mut answer = good().expect("an answer");
+    (answer.usage.cached, answer.usage.cache_write, answer.usage.reasoning) = (Some(60), Some(30), Some(5));
+    answer.served =
+        ServedBy { model: Some("m-1".into()), fingerprint: Some("fp".into()), request: Some("req".into()) };
+    let (models, _) = models(&diary, 0, vec![("main", &[], vec![Ok(answer)])]);
+    let mut books = Books::new(&diary);
+    models.ask_model("main", &asked(), &mut books, unwatched()).await.expect("an answer");
+    let wanted = OutcomeDetails {
+        cached: Some(60),
+        cache_write: Some(30),
+        reasoning: Some(5),
+        served: Some("m-1".into()),
+        fingerprint: Some("fp".into()),
+        request: Some("req".into()),
+        again: None,
+    };
+    assert_eq!(books.details, wanted);
 }
 
 #[tokio::test(start_paused = true)]

@@ -331,7 +331,7 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
                     (calls, StopReason::Tool),
                     "{form:?} {kind}"
                 );
-                let usage = TokenUsage { tokens_in: Some(12), tokens_out: Some(3), cached: None };
+                let usage = TokenUsage { tokens_in: Some(12), tokens_out: Some(3), ..TokenUsage::default() };
                 assert_eq!(found.usage, usage, "{form:?} {kind}");
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use systole_agent::model::{
     CallHistory, MessageAuthor, MessagePart, ModelAdapter, ModelFaultKind, ModelRequest, RequestToolChoice,
 };
-use systole_agent::spec::{self, Provider};
+use systole_agent::spec::{self, ModelThinking, Provider};
 
 use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, search_tool, text};
 use super::server::{ByteServer, Seen, chunked};
@@ -404,4 +404,64 @@ fn c10_an_empty_last_result_holds_the_header_alone() {
     let cache = json!({"type": "ephemeral"});
     assert_eq!(content[1]["content"], json!([{"type": "text", "text": "the header"}]));
     assert_eq!(content[0]["cache_control"], cache, "the mark is on the block before");
+}
+
+#[test]
+fn without_a_cache_anthropic_is_sent_no_marks() {
+    let asked = |is_cached| {
+        let model = spec::ModelSpec { is_cached, ..model(Provider::Anthropic, "") };
+        sent(&model, "", conversation()).json()
+    };
+    let marks = |body: &Value| body.to_string().matches("cache_control").count();
+    assert_eq!((marks(&asked(true)), marks(&asked(false))), (3, 0));
+}
+
+#[test]
+fn reasoning_is_asked_for_in_the_field_of_each_provider() {
+    use ModelThinking::{High, Max, Off, Tokens};
+    let body = |provider, thinking: Option<ModelThinking>| {
+        let mut model = model(provider, "");
+        model.thinking = thinking;
+        sent(&model, "", request("hello")).json()
+    };
+    for (provider, thinking, fields) in [
+        (Provider::OpenAi, Off, json!({"chat_template_kwargs": {"enable_thinking": false}})),
+        (
+            Provider::OpenAi,
+            High,
+            json!({"chat_template_kwargs": {"enable_thinking": true, "reasoning_effort": "high"}}),
+        ),
+        (
+            Provider::OpenAi,
+            Tokens(300),
+            json!({"chat_template_kwargs": {"enable_thinking": true, "thinking_budget": 300}}),
+        ),
+        (Provider::Anthropic, Off, json!({"thinking": {"type": "disabled"}})),
+        (
+            Provider::Anthropic,
+            Max,
+            json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}),
+        ),
+        (Provider::Anthropic, Tokens(300), json!({"thinking": {"type": "enabled", "budget_tokens": 300}})),
+        // A fallback may have a smaller answer than the budget of its own section.
+        (Provider::Anthropic, Tokens(8_000), json!({"thinking": {"type": "enabled", "budget_tokens": 499}})),
+        (
+            Provider::Gemini,
+            Off,
+            json!({"generationConfig": {"maxOutputTokens": 500, "thinkingConfig": {"thinkingBudget": 0}}}),
+        ),
+        (
+            Provider::Gemini,
+            High,
+            json!({"generationConfig": {"maxOutputTokens": 500, "thinkingConfig": {"thinkingLevel": "high"}}}),
+        ),
+        (Provider::Ollama, Off, json!({"think": false})),
+        (Provider::Ollama, High, json!({"think": "high"})),
+    ] {
+        let mut wanted = body(provider, None);
+        for (name, value) in fields.as_object().expect("fields") {
+            wanted[name] = value.clone();
+        }
+        assert_eq!(body(provider, Some(thinking)), wanted, "{provider:?} {thinking:?}");
+    }
 }

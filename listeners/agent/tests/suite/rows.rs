@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, HttpLimits, MessagePart, Model, ModelAnswer, ModelFault, ModelFaultKind,
-    ModelRequest, NativeCall, StopReason, TokenUsage,
+    ModelRequest, NativeCall, ServedBy, StopReason, TokenUsage,
 };
 use systole_agent::spec::{Dialect, Provider};
 use systole_kit::namespaces;
@@ -89,7 +89,13 @@ impl Model for Gives {
             let parts = next?;
             let calls = parts.iter().any(|part| matches!(part, MessagePart::Call(_)));
             let stop = if calls { StopReason::Tool } else { StopReason::End };
-            Ok(ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() })
+            Ok(ModelAnswer {
+                parts,
+                stop,
+                usage: TokenUsage::default(),
+                by: "main".to_owned(),
+                served: ServedBy::default(),
+            })
         })
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use systole_agent::chain::StoredLink;
 use systole_agent::failures::FAILURES;
 use systole_agent::model::{
-    AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAnswer, ModelRequest, NativeCall, StopReason,
-    TokenUsage,
+    AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAnswer, ModelRequest, NativeCall, ServedBy,
+    StopReason, TokenUsage,
 };
 use systole_agent::spec::{self, Dialect, Output, OutputFormat, Peer};
 use systole_kit::Payload;
@@ -64,7 +64,13 @@ impl Speaks {
 impl Model for Speaks {
     fn ask(&self, _: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let Says { parts, stop } = self.0.lock().unwrap().pop_front().expect("it is asked no more than that");
-        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
+        let answer = ModelAnswer {
+            parts,
+            stop,
+            usage: TokenUsage::default(),
+            by: "main".to_owned(),
+            served: ServedBy::default(),
+        };
         Box::pin(async { Ok(answer) })
     }
 }

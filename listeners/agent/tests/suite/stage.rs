@@ -95,6 +95,8 @@ fn limits() -> spec::ModelSpec {
         server: None,
         key_env: None,
         headers_env: Vec::new(),
+        thinking: None,
+        is_cached: true,
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

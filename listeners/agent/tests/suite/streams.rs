@@ -1,7 +1,7 @@
 //! One complete answer of each form, byte for byte as a provider sends it, and its expected content.
 
 use serde_json::json;
-use systole_agent::model::{MessagePart, ModelAnswer, StopReason, TokenUsage};
+use systole_agent::model::{MessagePart, ModelAnswer, ServedBy, StopReason, TokenUsage};
 use systole_agent::spec::Provider;
 
 use super::bench::{call, kept, text};
@@ -136,6 +136,13 @@ pub(crate) fn answer(form: Provider) -> ModelAnswer {
             Some(100),
         ),
     };
-    let usage = TokenUsage { tokens_in: Some(120), tokens_out: Some(30), cached };
-    ModelAnswer { parts, stop: StopReason::Tool, usage, by: "main".to_owned() }
+    let cache_write = (form == Provider::Anthropic).then_some(20);
+    let reasoning = (form == Provider::Gemini).then_some(10);
+    let usage = TokenUsage { tokens_in: Some(120), tokens_out: Some(30), cached, cache_write, reasoning };
+    let served = ServedBy {
+        model: (form == Provider::Ollama).then(|| "m".to_owned()),
+        fingerprint: None,
+        request: (form == Provider::OpenAi).then(|| "c1".to_owned()),
+    };
+    ModelAnswer { parts, stop: StopReason::Tool, usage, by: "main".to_owned(), served }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use systole_agent::model::{
-    AnswerFuture, AnswerWatcher, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest, StopReason,
-    TokenUsage,
+    AnswerFuture, AnswerWatcher, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest, ServedBy,
+    StopReason, TokenUsage,
 };
 use systole_agent::spec::Dialect;
 use systole_kit::reply::ReplyContent;
@@ -167,8 +167,13 @@ struct Says(String);
 impl Model for Says {
     fn ask(&self, _: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let parts = vec![MessagePart::Text(self.0.clone())];
-        let answer =
-            ModelAnswer { parts, stop: StopReason::End, usage: TokenUsage::default(), by: "main".to_owned() };
+        let answer = ModelAnswer {
+            parts,
+            stop: StopReason::End,
+            usage: TokenUsage::default(),
+            by: "main".to_owned(),
+            served: ServedBy::default(),
+        };
         Box::pin(async move { Ok(answer) })
     }
 }

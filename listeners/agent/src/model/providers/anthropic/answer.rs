@@ -15,7 +15,7 @@ use crate::model::form::{
 use crate::model::halves::{HalvedText, PendingHalf};
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{CallSlot, PartialAnswer};
-use crate::model::{ModelFault, ModelFaultKind, StopReason};
+use crate::model::{ModelFault, ModelFaultKind, ServedBy, StopReason};
 use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
@@ -32,6 +32,8 @@ struct Started {
 #[derive(Deserialize)]
 struct Message {
     #[serde(default)]
+    model: Lenient<String>,
+    #[serde(default)]
     usage: Lenient<Used>,
 }
 
@@ -40,8 +42,6 @@ struct Message {
 struct Whole<'e> {
     #[serde(default, borrow)]
     content: Vec<&'e RawValue>,
-    #[serde(default)]
-    usage: Lenient<Used>,
 }
 
 #[derive(Deserialize)]
@@ -169,6 +169,7 @@ impl AnswerReading for AnthropicReader {
         match kind.as_ref() {
             "message_start" => {
                 let Started { message } = read_json(event, partial)?;
+                ServedBy::keep(&mut partial.served.model, message.model.0.as_deref());
                 self.count_usage(message.usage, partial);
                 Ok(EventStep::Nothing)
             }
@@ -193,8 +194,10 @@ impl AnswerReading for AnthropicReader {
             }
             "message_stop" => Ok(EventStep::End),
             "message" => {
-                let Whole { content, usage } = read_json(event, partial)?;
+                let Message { model, usage } = read_json(event, partial)?;
+                ServedBy::keep(&mut partial.served.model, model.0.as_deref());
                 self.count_usage(usage, partial);
+                let Whole { content } = read_json(event, partial)?;
                 for block in content {
                     self.begin_block(block.get(), partial)?;
                     self.end_block(partial)?;
@@ -219,11 +222,11 @@ impl AnthropicReader {
         for (known, said) in self.read.iter_mut().zip(said) {
             *known = said.or(*known);
         }
-        let [anew, _, cached] = self.read;
+        let [anew, cache_write, cached] = self.read;
         // The first number excludes tokens written to the cache and read from it.
         partial.usage.tokens_in =
             anew.map(|_| self.read.iter().flatten().fold(0, |sum: u64, n| sum.saturating_add(*n)));
-        partial.usage.cached = cached;
+        (partial.usage.cached, partial.usage.cache_write) = (cached, cache_write);
         partial.usage.tokens_out = used.output_tokens.0.or(partial.usage.tokens_out);
     }
 

@@ -9,6 +9,7 @@ use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "anthropic";
@@ -16,17 +17,28 @@ pub(super) const NAME: &str = "anthropic";
 pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
-    body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
+    let most = request.max_output.min(model.max_output);
+    body.insert("max_tokens".to_owned(), json!(most));
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
-        mark_cached(&mut system);
+        if model.is_cached {
+            mark_cached(&mut system);
+        }
         body.insert("system".to_owned(), json!([system]));
     }
-    body.insert("messages".to_owned(), Value::Array(build_messages(request)));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.is_cached)));
+    let mut output = Map::new();
     if let Some(schema) = answer_schema::find_schema(request, true).and_then(answer_schema::narrow_schema) {
-        let format = json!({"type": "json_schema", "schema": schema});
-        body.insert("output_config".to_owned(), json!({"format": format}));
+        output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+    }
+    if let Some(thinking) = model.thinking {
+        body.insert("thinking".to_owned(), build_thinking(thinking, most));
+        let level = thinking.word().filter(|_| thinking != ModelThinking::Off);
+        output.extend(level.map(|level| ("effort".to_owned(), json!(level))));
+    }
+    if !output.is_empty() {
+        body.insert("output_config".to_owned(), Value::Object(output));
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
@@ -43,6 +55,17 @@ pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
     answer_schema::narrow_schema(schema).map(|_| HeldAnswer::Schema(schema))
 }
 
+/// The tokens of the reasoning have to be fewer than those of the answer, of which they are a part.
+fn build_thinking(thinking: ModelThinking, most: u64) -> Value {
+    match thinking {
+        ModelThinking::Off => json!({"type": "disabled"}),
+        ModelThinking::Tokens(tokens) => {
+            json!({"type": "enabled", "budget_tokens": tokens.min(most.saturating_sub(1))})
+        }
+        _ => json!({"type": "adaptive"}),
+    }
+}
+
 fn build_tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
@@ -57,7 +80,7 @@ fn build_choice(choice: &RequestToolChoice) -> Value {
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn build_messages(request: &ModelRequest) -> Vec<Value> {
+fn build_messages(request: &ModelRequest, is_cached: bool) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for message in &request.messages {
         let blocks: Vec<Value> = build_blocks(message);
@@ -70,7 +93,9 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             blocks.sort_by_key(|block| block.get("type") != Some(&json!("tool_result")));
         }
     }
-    mark_cache_ends(&mut joined);
+    if is_cached {
+        mark_cache_ends(&mut joined);
+    }
     if let Some(header) = &request.header {
         add_header(header, &mut joined);
     }

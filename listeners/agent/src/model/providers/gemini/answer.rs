@@ -17,7 +17,7 @@ use crate::model::form::{
 use crate::model::halves::HalvedText;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
-use crate::model::{ModelFault, ModelFaultKind, StopReason};
+use crate::model::{ModelFault, ModelFaultKind, ServedBy, StopReason};
 use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
@@ -29,6 +29,10 @@ struct Chunk<'e> {
     prompt_feedback: Option<Feedback>,
     #[serde(default)]
     usage_metadata: Lenient<Used>,
+    #[serde(default)]
+    model_version: Lenient<String>,
+    #[serde(default)]
+    response_id: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -114,6 +118,8 @@ impl AnswerReading for GeminiReader {
         if let Lenient(Some(used)) = chunk.usage_metadata {
             used.count_usage(partial);
         }
+        ServedBy::keep(&mut partial.served.model, chunk.model_version.0.as_deref());
+        ServedBy::keep(&mut partial.served.request, chunk.response_id.0.as_deref());
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
             let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
@@ -154,6 +160,7 @@ impl Used {
         let usage = &mut partial.usage;
         usage.tokens_in = sum(self.prompt_token_count, self.tool_use_prompt_token_count).or(usage.tokens_in);
         usage.tokens_out = sum(self.candidates_token_count, self.thoughts_token_count).or(usage.tokens_out);
+        usage.reasoning = self.thoughts_token_count.0.or(usage.reasoning);
         usage.cached = self.cached_content_token_count.0.or(usage.cached);
     }
 }

@@ -11,6 +11,7 @@ use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "gemini";
@@ -23,6 +24,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     }
     body.insert("contents".to_owned(), Value::Array(build_contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
+    config.extend(model.thinking.map(|thinking| ("thinkingConfig".to_owned(), build_thinking(thinking))));
     let schema = find_schema(request);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
@@ -50,6 +52,16 @@ fn find_schema(request: &ModelRequest) -> Option<&Value> {
 /// The same, as other modules ask for it.
 pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
     find_schema(request).map(HeldAnswer::Schema)
+}
+
+/// A level and a number exclude each other. No level stands for no reasoning at all, or for more than `high`.
+fn build_thinking(thinking: ModelThinking) -> Value {
+    match thinking {
+        ModelThinking::Off => json!({"thinkingBudget": 0}),
+        ModelThinking::Tokens(most) => json!({"thinkingBudget": most}),
+        ModelThinking::Max => json!({"thinkingLevel": "high"}),
+        level => json!({"thinkingLevel": level.word()}),
+    }
 }
 
 fn build_tool(tool: &Tool) -> Value {

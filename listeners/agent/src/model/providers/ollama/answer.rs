@@ -11,9 +11,9 @@ use crate::model::form::{
     AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_arguments, read_json,
 };
 use crate::model::halves::HalvedText;
-use crate::model::lenient::Count;
+use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
-use crate::model::{ModelFaultKind, StopReason};
+use crate::model::{ModelFaultKind, ServedBy, StopReason};
 use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
@@ -22,6 +22,8 @@ struct Chunk<'e> {
     message: Option<Message<'e>>,
     #[serde(default)]
     done: bool,
+    #[serde(default)]
+    model: Lenient<String>,
     #[serde(default)]
     done_reason: Option<String>,
     #[serde(default)]
@@ -69,6 +71,7 @@ impl AnswerReading for OllamaReader {
             return Err(wrong);
         }
         let chunk: Chunk<'_> = read_json(event, partial)?;
+        ServedBy::keep(&mut partial.served.model, chunk.model.0.as_deref());
         let mut step = EventStep::Nothing;
         if let Some(message) = chunk.message {
             let (thinking, content) =

@@ -9,6 +9,7 @@ use crate::model::providers::openai::{add_header, build_tool, join_texts};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, answer_schema, reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "ollama";
@@ -23,6 +24,7 @@ pub(super) fn build_body(
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
+    body.extend(model.thinking.map(|thinking| ("think".to_owned(), build_thinking(thinking))));
     if let Some(schema) = answer_schema::find_schema(request, false) {
         body.insert("format".to_owned(), schema.clone());
     }
@@ -41,6 +43,15 @@ pub(super) fn build_body(
     }
     body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
     Ok(body)
+}
+
+/// A level, which models without levels take as yes.
+fn build_thinking(thinking: ModelThinking) -> Value {
+    match thinking {
+        ModelThinking::Off => json!(false),
+        ModelThinking::Max | ModelThinking::Tokens(_) => json!("high"),
+        level => json!(level.word()),
+    }
 }
 
 fn build_messages(request: &ModelRequest) -> Vec<Value> {

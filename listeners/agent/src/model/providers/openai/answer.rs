@@ -11,7 +11,7 @@ use crate::model::form::{AnswerReading, BodyClose, EventFault, EventStep, find_c
 use crate::model::halves::HalvedText;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{CallSlot, PartialAnswer};
-use crate::model::{ModelFaultKind, StopReason};
+use crate::model::{ModelFaultKind, ServedBy, StopReason, TokenUsage};
 use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
@@ -20,6 +20,12 @@ struct Chunk<'e> {
     choices: Option<Vec<Choice<'e>>>,
     #[serde(default)]
     usage: Lenient<Used>,
+    #[serde(default)]
+    id: Lenient<String>,
+    #[serde(default)]
+    model: Lenient<String>,
+    #[serde(default)]
+    system_fingerprint: Lenient<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +81,8 @@ struct Used {
     #[serde(default)]
     prompt_tokens_details: Lenient<Details>,
     #[serde(default)]
+    completion_tokens_details: Lenient<WrittenDetails>,
+    #[serde(default)]
     prompt_cache_hit_tokens: Count,
 }
 
@@ -82,6 +90,14 @@ struct Used {
 struct Details {
     #[serde(default)]
     cached_tokens: Count,
+    #[serde(default)]
+    cache_write_tokens: Count,
+}
+
+#[derive(Deserialize)]
+struct WrittenDetails {
+    #[serde(default)]
+    reasoning_tokens: Count,
 }
 
 /// A reader of one answer.
@@ -107,11 +123,11 @@ impl AnswerReading for OpenAiReader {
         let chunk: Chunk<'_> = read_json(event, partial)?;
         let mut step = EventStep::Nothing;
         if let Lenient(Some(used)) = chunk.usage {
-            let cached = used.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
-            partial.usage.tokens_in = used.prompt_tokens.0.or(partial.usage.tokens_in);
-            partial.usage.tokens_out = used.completion_tokens.0.or(partial.usage.tokens_out);
-            partial.usage.cached = cached.or(used.prompt_cache_hit_tokens.0).or(partial.usage.cached);
+            used.count_usage(&mut partial.usage);
         }
+        ServedBy::keep(&mut partial.served.model, chunk.model.0.as_deref());
+        ServedBy::keep(&mut partial.served.fingerprint, chunk.system_fingerprint.0.as_deref());
+        ServedBy::keep(&mut partial.served.request, chunk.id.0.as_deref());
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             let whole = choice.message.map(number_calls);
             if self.add_delta(choice.delta.or(whole).unwrap_or_default(), partial)? {
@@ -129,6 +145,20 @@ impl AnswerReading for OpenAiReader {
 
     fn is_whole(&self, _close: BodyClose) -> bool {
         true
+    }
+}
+
+impl Used {
+    fn count_usage(self, usage: &mut TokenUsage) {
+        let (read, written) = (self.prompt_tokens_details.0, self.completion_tokens_details.0);
+        let cached = read.as_ref().and_then(|details| details.cached_tokens.0);
+        let cache_write = read.and_then(|details| details.cache_write_tokens.0);
+        let reasoning = written.and_then(|details| details.reasoning_tokens.0);
+        usage.tokens_in = self.prompt_tokens.0.or(usage.tokens_in);
+        usage.tokens_out = self.completion_tokens.0.or(usage.tokens_out);
+        usage.cached = cached.or(self.prompt_cache_hit_tokens.0).or(usage.cached);
+        usage.cache_write = cache_write.or(usage.cache_write);
+        usage.reasoning = reasoning.or(usage.reasoning);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::model::held::{self, HeldAnswer};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning,
 };
+use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "openai";
@@ -26,6 +27,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
+    body.extend(model.thinking.and_then(|thinking| build_thinking(thinking, model.url.is_none())));
     match find_held(model, request) {
         Some(HeldAnswer::Schema(schema)) => {
             let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
@@ -46,6 +48,26 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
 /// What holds the answer. A server that only imitates this form may turn a schema into a grammar that allows no call.
 pub(super) fn find_held<'r>(model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
     held::find_held(request, model.server, model.url.is_none())
+}
+
+/// The field that says how much to reason. OpenAI knows no number of tokens. Other servers pass words on to the template
+/// of their model, which takes those that it knows.
+fn build_thinking(thinking: ModelThinking, is_openai: bool) -> Option<(String, Value)> {
+    if is_openai {
+        let effort = match thinking {
+            ModelThinking::Off => "none",
+            ModelThinking::Max => "xhigh",
+            level => level.word()?,
+        };
+        return Some(("reasoning_effort".to_owned(), json!(effort)));
+    }
+    let words = match thinking {
+        ModelThinking::Off => json!({"enable_thinking": false}),
+        ModelThinking::Tokens(most) => json!({"enable_thinking": true, "thinking_budget": most}),
+        ModelThinking::Max => json!({"enable_thinking": true, "reasoning_effort": "high"}),
+        level => json!({"enable_thinking": true, "reasoning_effort": level.word()}),
+    };
+    Some(("chat_template_kwargs".to_owned(), words))
 }
 
 /// A tool in the form that Ollama shares.
@@ -150,4 +172,18 @@ pub(in crate::model) fn join_texts(message: &PromptMessage) -> Option<String> {
     });
     let texts: Vec<&str> = texts.collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openai_has_words_for_reasoning_and_no_number() {
+        let field = |thinking| build_thinking(thinking, true).map(|(name, value)| format!("{name}: {value}"));
+        let shown = [ModelThinking::Off, ModelThinking::Low, ModelThinking::Max].map(field);
+        let wanted = ["none", "low", "xhigh"].map(|word| Some(format!("reasoning_effort: \"{word}\"")));
+        assert_eq!(shown, wanted);
+        assert_eq!(field(ModelThinking::Tokens(4_000)), None);
+    }
 }
