@@ -170,6 +170,7 @@ fn write_summary(file: &OrganismFile) -> Vec<String> {
             format!("{} children", budgets.children),
         ];
         parts.extend(budgets.wall_ms.map(|ms| format!("{} of work", spell_stretch(ms))));
+        parts.extend(budgets.requests.map(|requests| format!("{requests} model requests")));
         parts.extend(budgets.tokens.map(|tokens| format!("{tokens} tokens")));
         parts.extend(budgets.money.map(|money| money.to_string()));
         lines.extend(wrapped("  a message from outside may use ", 4, &parts.join(", ")));

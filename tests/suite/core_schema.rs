@@ -261,7 +261,7 @@ fn written() -> Vec<Arc<[u8]>> {
     };
     let money = MoneySpent::from_money(Money::parse("0.5 USD"));
     let ceiling = Ceiling { messages: Some(249), tokens: Some(100_000), spent: Some(money) };
-    let used = UsedAmounts { tokens: 12, spent: money, ..UsedAmounts::SPAWN };
+    let used = UsedAmounts { tokens: 12, spent: money, requests: 3, ..UsedAmounts::SPAWN };
     let dear = ExceededLimit { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
     let clocked = RecordedTime { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
     let file = |hash| ProgramFile { path: format!("{odd}.py"), hash };

@@ -96,7 +96,7 @@ fn assert_all_act(drawn: &Drawn, field: &str, asks: usize) {
     for element in
         ["<write_note ", "<order>", "<tell to=\"other\">", "<tell to=\"third\">", "<attempt_completion>"]
     {
-        assert!(all.contains(element), "no {element} was drawn");
+        assert!(all.contains(element), "no {element} was drawn: {all}");
     }
 }
 

@@ -44,7 +44,7 @@ fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(text: &str) -> Result<Composition, FileMistakes> {
-    config::read_source(&source_of("systole configuration v5", text, &[]), Path::new("/"))
+    config::read_source(&source_of("systole configuration v6", text, &[]), Path::new("/"))
 }
 
 fn name(text: &str) -> Name {
@@ -173,6 +173,20 @@ fn b21_a_stored_configuration_from_before_waits_for_no_one() {
         let told = read(&format!("{text}\nlimits: {{outage: {bad}}}\n")).unwrap_err().to_string();
         assert!(told.contains(words) && told.contains("limits.outage"), "{told}");
     }
+}
+
+/// A call that began under a program from before requests were limited goes on under the rules of its time.
+#[test]
+fn b15_a_stored_configuration_from_before_limits_no_requests() {
+    let budgets = |format: &str, more: &str| {
+        let source = source_of(format, &format!("organism: {{name: old}}\n{more}"), &[]);
+        config::read_source(&source, Path::new("/")).unwrap().budgets.unwrap()
+    };
+    assert_eq!(budgets("systole configuration v5", "").requests, None);
+    assert_eq!(budgets("systole configuration v6", "").requests, Some(300));
+    let own = "budgets: {requests: 7, depth: 64}\n";
+    assert_eq!(budgets("systole configuration v6", own).requests, Some(7));
+    assert_eq!(budgets("systole configuration v6", own).depth, 64);
 }
 
 /// A log is opened with the configurations of its time, by any binary.

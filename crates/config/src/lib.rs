@@ -391,7 +391,7 @@ fn check(
         outage_ms: declared.keys.limits.outage.as_ref().map_or(0, |outage| outage.value),
         stuck_ms: declared.keys.limits.stuck.value,
         queue_calls: declared.keys.limits.queue.value,
-        budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
+        budgets: era.has_budgets.then(|| workflows::allow(&declared, &thinking.agents, &bounds, era)),
         loops: era.has_budgets.then(|| declared.keys.loops.limits()),
         broadcasts: composed.broadcasts,
         clients: composed.clients,

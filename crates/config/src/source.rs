@@ -1,11 +1,11 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v5") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v6") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! If there are settings from the command line, the first field is `systole configuration v5 with settings`, and the
+//! If there are settings from the command line, the first field is `systole configuration v6 with settings`, and the
 //! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
@@ -15,8 +15,10 @@
 //! file has a name that ends in a slash. The source never contains the path of a folder, the text of a program, a
 //! script's answers or the JSON Schema of an output.
 //!
-//! The number in the first field selects the defaults for keys that the file leaves out. `v1` to `v3` are read but no
-//! longer written: under all three, an agent's attempt with an unknown outcome asks a person; under `v1` and `v2` a
+//! The number in the first field selects the defaults for keys that the file leaves out. `v1` to `v5` are read but no
+//! longer written: under all of them, requests to models have no limit, refused items are no messages, a call that is
+//! nested too deep goes on, and workflows nest 16 deep at most; under `v1` to `v4` no call waits for someone who is
+//! away; under `v1` to `v3` an agent's attempt with an unknown outcome asks a person; under `v1` and `v2` a
 //! request for approval expires after an hour; under `v1` a message from outside has no budgets.
 
 use std::path::PathBuf;
@@ -30,10 +32,12 @@ use crate::limits;
 use systole_core::types::composition::{OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, write_field};
 
-const FORMAT: &[u8] = b"systole configuration v5";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v5 with settings";
+const FORMAT: &[u8] = b"systole configuration v6";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v6 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 7] = [
+const EARLIER: [(&[u8], bool, Era); 9] = [
+    (b"systole configuration v5", false, Era::V5),
+    (b"systole configuration v5 with settings", true, Era::V5),
     (b"systole configuration v4", false, Era::V4),
     (b"systole configuration v4 with settings", true, Era::V4),
     (b"systole configuration v3", false, Era::V3),
@@ -57,6 +61,8 @@ pub(super) struct Era {
     pub(super) agents_on_unknown: OnUnknown,
     /// How long a call waits for someone who is away.
     pub(super) outage_ms: u64,
+    /// Whether requests to models are limited, with the rules that came with that limit.
+    pub(super) limits_requests: bool,
 }
 
 impl Era {
@@ -66,8 +72,10 @@ impl Era {
         approval_ms: limits::APPROVAL_MS,
         agents_on_unknown: OnUnknown::Retry,
         outage_ms: limits::OUTAGE_MS,
+        limits_requests: true,
     };
-    const V4: Era = Era { outage_ms: 0, ..Era::NOW };
+    const V5: Era = Era { limits_requests: false, ..Era::NOW };
+    const V4: Era = Era { outage_ms: 0, ..Era::V5 };
     const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::V4 };
     const V2: Era = Era { approval_ms: limits::HOUR, ..Era::V3 };
 }

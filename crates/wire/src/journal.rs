@@ -17,6 +17,9 @@ mod past;
 pub use details::{NextRequest, OutcomeDetails};
 pub use past::{EarlierEntries, EarlierEntry, PriorCall};
 
+/// How the `stop` of a request without an answer begins.
+const FAULT_STOP: &str = "model.";
+
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalEntry {
@@ -63,6 +66,14 @@ pub struct ModelCallOutcome {
 }
 
 impl ModelCallOutcome {
+    /// Whether the request failed and cost nothing.
+    #[must_use]
+    pub fn is_unpaid_fault(&self) -> bool {
+        self.stop.starts_with(FAULT_STOP)
+            && self.count_tokens() == Some(0)
+            && self.money.is_none_or(|money| money.micros == 0)
+    }
+
     /// All tokens used; `None` if neither number is known, and then the reserved tokens count as used.
     #[must_use]
     pub fn count_tokens(&self) -> Option<u64> {

@@ -132,7 +132,8 @@ pub(crate) fn compositions(is_wide: bool, remote: &Remote, outage_ms: u64) -> Ve
     let thrifty = changed(11, &|c| {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
         let wall_ms = is_wide.then_some(MOST_WALL_MS);
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms });
+        let requests = Some(8);
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms, requests });
         c.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 2 });
     });
     let asking = changed(12, &|c| {

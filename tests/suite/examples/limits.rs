@@ -5,11 +5,13 @@ use systole_core::types::codes::Code;
 use super::ExampleBook;
 use crate::promises::cast::{BOSS, ECHO, HANG, Part, PlanHouse, cast};
 
-/// Reserves more than is left for a model call.
+/// Begins a model call for each part of what it is asked, with these reserves.
 const BUYER: &str = r#"
 for turn in turns():
-    print(f'<journal xmlns="urn:systole:listener:v1" id="1" delivery="{turn.delivery}" kind="model-started" model="m" prompt="{"0" * 64}" {turn.text}/>', flush=True)
-    reply(turn.delivery, said(sys.stdin.readline()))
+    for number, kept in enumerate(turn.text.split(';')):
+        print(f'<journal xmlns="urn:systole:listener:v1" id="{number}" delivery="{turn.delivery}" kind="model-started" model="m" prompt="{"0" * 64}" {kept}/>', flush=True)
+        answer = sys.stdin.readline()
+    reply(turn.delivery, said(answer))
 "#;
 
 /// One organism with these sections, one call of the boss, and the resulting code.
@@ -59,6 +61,12 @@ pub(super) async fn show(book: &mut ExampleBook) {
             "budgets: {money: 1 USD}",
             "a model call that keeps 2 USD",
             "reserve-money=\"2 USD\"",
+        ),
+        (
+            Code::RequestsBudget,
+            "budgets: {requests: 1}",
+            "a second model call",
+            "reserve-tokens=\"5\";reserve-tokens=\"5\"",
         ),
         (
             Code::RepeatedCall,

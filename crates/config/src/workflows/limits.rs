@@ -13,9 +13,10 @@ use systole_workflow::spec::Workflow;
 use super::super::agent_configs::Thinking;
 use super::super::diagnostics::Diagnostics;
 use super::super::file_sections::Declared;
+use super::super::source::Era;
 use super::super::tree::Span;
 use super::super::value::At;
-use crate::limits;
+use crate::{limits, workflow_limits};
 use systole_core::types::budget::Budgets;
 
 /// The bounds of all workflows.
@@ -74,7 +75,7 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
 }
 
 /// The budgets, with room for the largest workflow in every budget that the file does not set.
-pub(crate) fn allow(declared: &Declared, bounds: &[RunBound]) -> Budgets {
+pub(crate) fn allow(declared: &Declared, agents: &[AgentSpec], bounds: &[RunBound], era: Era) -> Budgets {
     let mut budgets = declared.keys.budgets.budgets();
     let is_open = |key: &str| !declared.keys.budgets.own.has(key);
     let most = |of: fn(&RunBound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
@@ -86,9 +87,17 @@ pub(crate) fn allow(declared: &Declared, bounds: &[RunBound]) -> Budgets {
         let more = most(|bound| bound.children.fixed);
         budgets.children = budgets.children.saturating_add(more).min(limits::BUDGET_CHILDREN.into());
     }
+    if is_open("requests") {
+        let runs = bounds.iter().map(|bound| workflow_limits::count_requests(agents, bound));
+        // One more: the last is kept for a final.
+        let most = runs.max().unwrap_or(0).saturating_add(1).min(limits::BUDGET_REQUESTS.into());
+        budgets.requests = budgets.requests.max(Some(most));
+    }
+    budgets.requests = budgets.requests.filter(|_| era.limits_requests);
     if is_open("depth") {
-        let more = usize::try_from(most(|bound| bound.depth.into())).unwrap_or(limits::DEPTH);
-        budgets.depth = budgets.depth.saturating_add(more).min(limits::DEPTH);
+        let deepest = if era.limits_requests { limits::DEPTH } else { limits::EARLIER_DEPTH };
+        let more = usize::try_from(most(|bound| bound.depth.into())).unwrap_or(deepest);
+        budgets.depth = budgets.depth.saturating_add(more).min(deepest);
     }
     budgets
 }
@@ -197,6 +206,12 @@ impl Checked<'_> {
         let of = format!("the {requests} model requests that {} always makes", self.name);
         let second = (self.at, "the workflow");
         let budgets = &declared.keys.budgets;
+        let most = u64::from(budgets.requests.value);
+        if let Some(at) = budgets.own.value_place("requests").filter(|_| requests > most) {
+            let message = format!("budgets.requests: {most} is less than {of}");
+            let fix = format!("requests: {requests}, or more; or fewer goals");
+            self.diagnostics.report_value_beside(at, &message, &fix, second);
+        }
         if let Some(At { at, value: most }) = budgets.tokens.as_ref().filter(|most| tokens > most.value) {
             let message = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
             self.diagnostics.report_value_beside(*at, &message, "more tokens, or fewer goals", second);

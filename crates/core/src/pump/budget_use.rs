@@ -93,7 +93,7 @@ pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &
         return limits;
     };
     for (place, ceiling) in line {
-        let so_far = count_used(d, &place.0, place.1);
+        let so_far = count_used(d, &place.0, place.1).count_under(Some(budgets));
         let is_root = place == root;
         let mut limit = |what, used, limit| {
             let of = ExceededLimit { what, used, limit };
@@ -105,6 +105,9 @@ pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &
         }
         if is_root {
             limit(Measure::Children, so_far.children, budgets.children);
+        }
+        if let Some(most) = budgets.requests.filter(|_| is_root) {
+            limit(Measure::Requests, so_far.requests, most);
         }
         if let Some(most) = most.tokens {
             limit(Measure::Tokens, so_far.tokens, most);
@@ -130,7 +133,7 @@ impl BudgetLimit {
 
     /// Whether it limits the use of models.
     pub(super) fn is_of_models(&self) -> bool {
-        matches!(self.of.what, Measure::Tokens | Measure::Money(_))
+        matches!(self.of.what, Measure::Tokens | Measure::Money(_) | Measure::Requests)
     }
 
     /// Whether the calls under the limit were warned that most of it is used.
@@ -148,7 +151,8 @@ impl BudgetLimit {
             Measure::Children => more.children,
             Measure::Tokens => more.tokens,
             Measure::Money(_) => more.spent.micros,
-            Measure::Turns | Measure::Time => 0,
+            Measure::Requests => more.requests,
+            Measure::Turns | Measure::Time | Measure::Depth => 0,
         };
         ExceededLimit { used: self.of.used.saturating_add(more), ..self.of }
     }
@@ -170,7 +174,7 @@ pub(super) fn find_refusal(
     path: &CallPath,
     more: UsedAmounts,
 ) -> Option<Refusal> {
-    let deepest = find_budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
+    let deepest = find_deepest(d, thread, path);
     if measure_depth(d, thread, path) + 1 >= deepest {
         let words = format!("calls and threads are nested {deepest} deep, the most allowed");
         return Some(Refusal::new(Code::DepthBudget, words));
@@ -189,15 +193,32 @@ pub(super) fn find_refusal(
     }))
 }
 
-/// The used-up limit behind that refusal, if the call may only answer from now on.
+fn find_deepest(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> usize {
+    find_budgets(d, thread, path).map_or(limits::EARLIER_DEPTH, |budgets| budgets.depth)
+}
+
+/// The used-up limit behind that refusal, if the call may only answer from now on. Refused items may have used the
+/// messages up.
 pub(super) fn used_up(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     refused: Option<&Refusal>,
 ) -> Option<ExceededLimit> {
-    refused.filter(|refusal| refusal.code == Code::MessagesBudget)?;
-    find_exceeded(&collect_limits(d, thread, path), UsedAmounts::CALL)
+    let limits = collect_limits(d, thread, path);
+    match refused?.code {
+        Code::MessagesBudget => find_exceeded(&limits, UsedAmounts::CALL),
+        Code::DepthBudget => {
+            find_budgets(d, thread, path)?.requests?;
+            let deepest = u64::try_from(find_deepest(d, thread, path)).unwrap_or(u64::MAX);
+            Some(ExceededLimit { what: Measure::Depth, used: deepest, limit: deepest })
+        }
+        _ => {
+            let full =
+                |limit: &&BudgetLimit| limit.of.what == Measure::Messages && limit.of.used > limit.of.limit;
+            limits.iter().find(full).map(BudgetLimit::to_exceeded)
+        }
+    }
 }
 
 /// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is

@@ -238,7 +238,8 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: CallOutco
         return;
     };
     let Some(head) = d.find_thread(child).map(|t| t.head) else { return };
-    let used = budget_use::count_used(d, child, CHILD);
+    let budgets = budget_use::find_budgets(d, &parent, &path);
+    let used = budget_use::count_used(d, child, CHILD).count_under(budgets);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
     let mut fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)

@@ -53,6 +53,11 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (RecordKind::Message, Some(RecordCode::Role(role))) => fold_message(thread, record, role),
         (RecordKind::Refusal, mark) => {
             take_item(thread, h, ItemAnswer::Seq(h.seq));
+            if let (Some(path), Some(_), Some(RecordCode::Code(code))) = (&h.call, h.ordinal, mark)
+                && code != Code::MessagesBudget
+            {
+                thread.charge_call(path, UsedAmounts::REFUSED);
+            }
             if matches!(mark, Some(RecordCode::ChildrenOpen | RecordCode::TodoOpen))
                 && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
             {

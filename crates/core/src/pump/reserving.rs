@@ -1,9 +1,11 @@
 //! What models may use. A model call begins only if the most that it may use fits below every limit of
-//! tokens and money above it. Its result replaces that reservation.
+//! tokens, money and requests above it. Its result replaces that reservation.
 //!
 //! A call that may only answer gets one extra reservation: its start is accepted as long as no limit is
 //! exceeded yet, even if the start exceeds one. Then the limit is exceeded until the result reports less
 //! use. So a whole tree never goes beyond a limit by more than one answer of a model.
+//!
+//! The limit of requests is never exceeded: its last request is kept for a call that may only answer.
 
 use systole_wire::journal::{JournalEntry, ModelStarted};
 use systole_wire::money::{Currency, Money};
@@ -27,18 +29,33 @@ pub(super) fn find_refusal(
     let limits = list_limits(d, turn.thread, turn.path);
     let has_no_room = |limit: &&BudgetLimit| {
         let of = limit.to_exceeded();
+        // The last request is for a final.
+        let kept = u64::from(of.what == Measure::Requests && of.limit > 1 && !turn.is_wrap_up);
         // A call that does not say what it may use needs at least something.
-        limit.with_use(wanted).used > of.limit || wanted_of(started, limit).is_none() && of.used >= of.limit
+        limit.with_use(wanted).used.saturating_add(kept) > of.limit
+            || wanted_of(started, limit).is_none() && of.used >= of.limit
     };
     let full = limits.iter().find(has_no_room)?;
-    if turn.is_wrap_up && limits.iter().all(|limit| limit.to_exceeded().used <= limit.to_exceeded().limit) {
+    let has_last = |limit: &BudgetLimit| match limit.to_exceeded() {
+        of if of.what == Measure::Requests => of.used < of.limit,
+        of => of.used <= of.limit,
+    };
+    if turn.is_wrap_up && limits.iter().all(has_last) {
         return None;
     }
     let of = full.to_exceeded();
-    let unit = if of.what == Measure::Tokens { " tokens" } else { "" };
+    let unit = match of.what {
+        Measure::Tokens => " tokens",
+        Measure::Requests => " requests",
+        _ => "",
+    };
     let mut words =
         format!("{} of {}{unit} are used or kept", of.write_amount(of.used), of.write_amount(of.limit));
-    if let Some(amount) = wanted_of(started, full) {
+    if of.what == Measure::Requests {
+        if of.used < of.limit {
+            words.push_str(", and the last one is kept for a final");
+        }
+    } else if let Some(amount) = wanted_of(started, full) {
         words.extend([", and ", &of.write_amount(amount), " are wanted for this model call"]);
     }
     let refusal = Refusal::new(of.what.code(), words);
@@ -87,13 +104,14 @@ fn find_currency(d: &DecisionBuilder<'_>, turn: &Turn<'_>) -> Option<Currency> {
 /// The most that a start says it may use.
 fn count_wanted(started: &ModelStarted) -> UsedAmounts {
     let spent = MoneySpent::from_money(started.reserve_money);
-    UsedAmounts { tokens: started.reserve_tokens.unwrap_or(0), spent, ..UsedAmounts::NOTHING }
+    UsedAmounts { tokens: started.reserve_tokens.unwrap_or(0), spent, requests: 1, ..UsedAmounts::NOTHING }
 }
 
 /// How much of a limit a start says it may use; `None` if it does not say.
 fn wanted_of(started: &ModelStarted, limit: &BudgetLimit) -> Option<u64> {
     match limit.to_exceeded().what {
         Measure::Tokens => started.reserve_tokens,
+        Measure::Requests => Some(1),
         _ => started.reserve_money.map(|money| money.micros),
     }
 }

@@ -487,7 +487,7 @@ impl Call {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 23;
+const ROW_VERSION: u8 = 24;
 
 impl Thread {
     /// A thread before its first record.

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::budget_use;
 use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::view::ReadResults;
 use crate::rules::core_payload;
-use crate::types::budget::Measure;
+use crate::types::budget::{Measure, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::composition::Listener;
 use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
@@ -50,8 +51,10 @@ impl Turn<'_> {
 
     /// The first of several refusals counts, unless a later one says that the call has no room left.
     pub(super) fn keep_refusal(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
-        let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
-        if kept.is_none() || is_of_budget {
+        let is_depth = refusal.code == Code::DepthBudget;
+        let is_full = refusal.code == Code::MessagesBudget
+            || is_depth && kept.as_ref().is_some_and(|kept| kept.code != Code::MessagesBudget);
+        if kept.is_none() || is_full && !self.is_single() {
             *kept = Some(refusal);
         }
     }
@@ -94,9 +97,20 @@ pub(super) fn refuse_item(
 
 pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
+    add_refused(d, turn, ordinal, refusal.code, body);
+}
+
+/// Records a refused item. It counts as a message, so calls may be warned. The warning comes first, because the refusal
+/// may make the next turn ready, and that turn shows the warning.
+fn add_refused(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, code: Code, body: Arc<[u8]>) {
+    let counts = budget_use::find_budgets(d, turn.thread, turn.path).is_some_and(|of| of.requests.is_some());
+    if counts && code != Code::MessagesBudget {
+        let over = budget_use::collect_limits(d, turn.thread, turn.path);
+        budget_use::warn_limits(d, &over, UsedAmounts::CALL);
+    }
     d.add_record(
         turn.thread,
-        turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+        turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(code), body)
             .with_addressee(&turn.sender),
     );
 }
@@ -117,10 +131,6 @@ pub(super) fn no_thread(
     };
     d.keep_document(payload);
     let body = core_payload::system_thread_error(thread, ended, &refusal.message);
-    d.add_record(
-        turn.thread,
-        turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
-            .with_addressee(&turn.sender),
-    );
+    add_refused(d, turn, ordinal, refusal.code, body);
     refusal
 }

@@ -71,12 +71,15 @@ pub fn read_ceiling(body: &[u8]) -> Ceiling {
 
 /// The use that a `<thread-finished>` reports for the child and all threads below it.
 pub fn used_by_child(body: &[u8]) -> UsedAmounts {
-    let used = read_attributes(body, "thread-finished", ["messages", "children", "tokens", "money"]);
+    let used =
+        read_attributes(body, "thread-finished", ["messages", "children", "tokens", "money", "requests"]);
     let number = |text: Option<String>| text.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    used.map_or_else(UsedAmounts::default, |[messages, children, tokens, money]| UsedAmounts {
+    used.map_or_else(UsedAmounts::default, |[messages, children, tokens, money, requests]| UsedAmounts {
         messages: number(messages),
         children: number(children),
         tokens: number(tokens),
         spent: MoneySpent::from_money(money.and_then(|text| Money::parse(&text))),
+        refused: 0,
+        requests: number(requests),
     })
 }

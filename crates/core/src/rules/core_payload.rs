@@ -285,12 +285,14 @@ pub fn thread_finished(
     let some = |number: u64| (number > 0).then(|| number.to_string());
     let (messages, children, tokens) = (some(used.messages), some(used.children), some(used.tokens));
     let money = used.spent.money().map(|money| money.to_string());
+    let requests = some(used.requests);
     let payload = payload.and_then(|bytes| Payload::from_trusted(Arc::from(bytes)).ok());
     write_element("thread-finished", |finished| {
         let start =
             finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
         let start = start.attr_if("messages", messages.as_deref()).attr_if("children", children.as_deref());
         let start = start.attr_if("tokens", tokens.as_deref()).attr_if("money", money.as_deref());
+        let start = start.attr_if("requests", requests.as_deref());
         match payload {
             Some(payload) => start.write_payload(&payload),
             None => start.empty(),

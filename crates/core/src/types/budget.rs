@@ -22,6 +22,10 @@ pub enum Measure {
     Tokens,
     /// The cost of model calls, in millionths of the currency's unit.
     Money(CurrencyCode),
+    /// Requests to models.
+    Requests,
+    /// How deep calls and spawns are nested.
+    Depth,
 }
 
 /// A currency code, in the form that a fold stores.
@@ -86,12 +90,14 @@ impl Measure {
             Measure::Time => "time",
             Measure::Tokens => "tokens",
             Measure::Money(_) => "money",
+            Measure::Requests => "requests",
+            Measure::Depth => "depth",
         }
     }
 
     /// Whether the name is a plural.
     pub const fn is_plural(self) -> bool {
-        !matches!(self, Measure::Time | Measure::Money(_))
+        !matches!(self, Measure::Time | Measure::Money(_) | Measure::Depth)
     }
 
     /// Reads the name. For money, `amount` gives the currency.
@@ -99,8 +105,9 @@ impl Measure {
         if text == "money" {
             return Some(Measure::Money(Money::parse(amount)?.currency.into()));
         }
-        let all = [Measure::Messages, Measure::Children, Measure::Turns, Measure::Time, Measure::Tokens];
-        all.into_iter().find(|measure| measure.as_str() == text)
+        let counted = [Measure::Messages, Measure::Children, Measure::Turns, Measure::Tokens];
+        let mut all = counted.into_iter().chain([Measure::Time, Measure::Requests, Measure::Depth]);
+        all.find(|measure| measure.as_str() == text)
     }
 
     /// The error code for a used-up budget. The turns of a call count as messages to its listener.
@@ -111,6 +118,8 @@ impl Measure {
             Measure::Time => Code::TimeBudget,
             Measure::Tokens => Code::TokensBudget,
             Measure::Money(_) => Code::MoneyBudget,
+            Measure::Requests => Code::RequestsBudget,
+            Measure::Depth => Code::DepthBudget,
         }
     }
 }
@@ -128,16 +137,29 @@ pub struct UsedAmounts {
     pub tokens: u64,
     /// The cost of models, counted in the same way.
     pub spent: MoneySpent,
+    /// Items of replies that were refused, unless the messages were used up.
+    pub refused: u64,
+    /// Requests to models, without those that failed and cost nothing.
+    pub requests: u64,
 }
 
 impl UsedAmounts {
     /// Nothing.
-    pub const NOTHING: UsedAmounts =
-        UsedAmounts { messages: 0, children: 0, tokens: 0, spent: MoneySpent { micros: 0, coin: None } };
+    pub const NOTHING: UsedAmounts = UsedAmounts {
+        messages: 0,
+        children: 0,
+        tokens: 0,
+        spent: MoneySpent { micros: 0, coin: None },
+        refused: 0,
+        requests: 0,
+    };
     /// The use of one call to a peer.
     pub const CALL: UsedAmounts = UsedAmounts { messages: 1, ..UsedAmounts::NOTHING };
     /// The use of a spawn: the child and its first message.
     pub const SPAWN: UsedAmounts = UsedAmounts { messages: 1, children: 1, ..UsedAmounts::NOTHING };
+
+    /// The use of an item that was refused.
+    pub const REFUSED: UsedAmounts = UsedAmounts { refused: 1, ..UsedAmounts::NOTHING };
 
     /// The use of `count` calls to peers.
     pub const fn from_calls(count: u64) -> UsedAmounts {
@@ -152,16 +174,31 @@ impl UsedAmounts {
             children: self.children.saturating_add(other.children),
             tokens: self.tokens.saturating_add(other.tokens),
             spent: self.spent.sum_with(other.spent),
+            refused: self.refused.saturating_add(other.refused),
+            requests: self.requests.saturating_add(other.requests),
         }
     }
 
-    /// This use minus the tokens and money that were reserved but not used.
+    /// The use as the rules of a message from outside count it. With a limit of requests, refused items count as
+    /// messages. Without one, neither they nor the requests count.
+    #[must_use]
+    pub fn count_under(self, budgets: Option<&Budgets>) -> UsedAmounts {
+        match budgets.and_then(|budgets| budgets.requests) {
+            Some(_) => {
+                UsedAmounts { messages: self.messages.saturating_add(self.refused), refused: 0, ..self }
+            }
+            None => UsedAmounts { refused: 0, requests: 0, ..self },
+        }
+    }
+
+    /// This use minus the tokens, the money and the requests that were reserved but not used.
     #[must_use]
     pub fn subtract_use(self, kept: UsedAmounts) -> UsedAmounts {
         let micros = self.spent.micros.saturating_sub(kept.spent.micros);
         let spent =
             if self.spent.coin == kept.spent.coin { MoneySpent { micros, ..self.spent } } else { self.spent };
-        UsedAmounts { tokens: self.tokens.saturating_sub(kept.tokens), spent, ..self }
+        let requests = self.requests.saturating_sub(kept.requests);
+        UsedAmounts { tokens: self.tokens.saturating_sub(kept.tokens), spent, requests, ..self }
     }
 }
 
@@ -208,11 +245,22 @@ pub struct Budgets {
     pub tokens: Option<u64>,
     /// Highest cost of models. `None` means no limit.
     pub money: Option<Money>,
+    /// Most requests to models. `None` only in configurations that were stored before this limit existed. Under
+    /// these, refused items do not count as messages, and a call that is nested too deep goes on.
+    pub requests: Option<u64>,
 }
 
 impl Default for Budgets {
     fn default() -> Budgets {
-        Budgets { messages: 500, depth: 6, children: 32, wall_ms: None, tokens: None, money: None }
+        Budgets {
+            messages: 500,
+            depth: 6,
+            children: 32,
+            wall_ms: None,
+            tokens: None,
+            money: None,
+            requests: Some(300),
+        }
     }
 }
 
@@ -255,6 +303,7 @@ impl ExceededLimit {
                 None => write_decimal(amount),
             },
             Measure::Messages | Measure::Children | Measure::Turns | Measure::Tokens => amount.to_string(),
+            Measure::Requests | Measure::Depth => amount.to_string(),
         }
     }
 }

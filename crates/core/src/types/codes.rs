@@ -112,6 +112,8 @@ codes! {
         try "a higher `budgets.tokens`, or less work in one message";
     MoneyBudget "budget.money" false "what models may cost for this request is used up"
         try "a higher `budgets.money`, or less work in one message";
+    RequestsBudget "budget.requests" false "the requests to models that this message may make are used up"
+        try "a higher `budgets.requests`, or less work in one message";
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed"
         try "fewer calls within calls, or a higher `budgets.depth`";
     ChildrenBudget "budget.children" false "more children are open than allowed"

@@ -7,7 +7,7 @@ pub const KEY_BYTES: usize = 128;
 /// Longest subject of a thread, in characters.
 pub const SUBJECT_CHARACTERS: usize = 200;
 /// Longest thread id, in bytes: a root and a few dozen labels.
-pub const THREAD_ID_BYTES: usize = 640;
+pub const THREAD_ID_BYTES: usize = 2_240;
 /// Largest accepted message, in bytes.
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
@@ -44,7 +44,9 @@ pub const TURNS: u32 = 1_000_000;
 /// Most turns that a file may allow an agent, which may pay for each turn.
 pub const AGENT_TURNS: u32 = 1_000;
 /// Deepest nesting of calls and spawns, counted together. The file cannot raise it.
-pub const DEPTH: usize = 16;
+pub const DEPTH: usize = 64;
+/// The same for calls that began under a configuration from before there was a limit of requests.
+pub const EARLIER_DEPTH: usize = 16;
 /// Children of one call that may be open at once. Every decision about the call may look at all of them, and they are
 /// stored in its thread's row.
 pub const OPEN_CHILDREN: usize = 1_000;
@@ -53,6 +55,8 @@ pub const BUDGET_MESSAGES: u32 = 1_000_000;
 /// Most child threads that a file may allow one message from outside, over its whole life. The use of the tree is
 /// summed over the running children. After a turn has shown the end of a child, that child is only counted.
 pub const BUDGET_CHILDREN: u32 = 10_000;
+/// Most requests to models that a file may allow one message from outside.
+pub const BUDGET_REQUESTS: u32 = 1_000_000;
 /// Most tokens that a file may allow one message from outside.
 pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
 /// The most that a file may allow one message from outside to cost, in millionths of the currency's unit.

@@ -254,7 +254,7 @@ pub(crate) struct DecideStage {
     pub(crate) state: PumpState,
     pub(crate) records: Vec<Record>,
     pub(crate) now: Millis,
-    pub(crate) events: u8,
+    pub(crate) events: u16,
 }
 
 /// The root that key `k` of the operator opens.
@@ -277,7 +277,8 @@ impl DecideStage {
     pub(crate) fn happens(&mut self, what: EventKind) -> Vec<String> {
         self.events += 1;
         self.now = self.now.add_ms(10);
-        let event = Event { at: self.now, tick: self.now, seed: Seed([self.events; 16]), what };
+        let seed = Seed(std::array::from_fn(|at| self.events.to_le_bytes()[at % 2]));
+        let event = Event { at: self.now, tick: self.now, seed, what };
         let mut before = self.state.threads.clone();
         let Decision { facts, touched, effects, toll, .. } = decide_event(&mut self.state, event);
         for effect in &effects {

@@ -154,6 +154,7 @@ impl CheckLedger {
             timers: BTreeMap::new(),
             clocks: BTreeMap::new(),
             used: (0, 0),
+            refused: 0,
             bought: BoughtUse::default(),
             budget_uses: BTreeMap::new(),
             failed: None,
@@ -370,6 +371,12 @@ impl CheckLedger {
                 self.spawns.insert(record.id, spawn);
             }
             ItemSort::Final => self.close_call(step, call),
+            ItemSort::Refused => {
+                let counts = !is_nudge(record) && record.code.as_deref() != Some("budget.messages");
+                if let Some(thread) = self.threads.get_mut(&record.thread).filter(|_| counts) {
+                    thread.refused = thread.refused.saturating_add(1);
+                }
+            }
             ItemSort::Wait
             | ItemSort::End
             | ItemSort::Steer
@@ -379,8 +386,7 @@ impl CheckLedger {
             | ItemSort::Person
             | ItemSort::Set
             | ItemSort::Cancel
-            | ItemSort::Note
-            | ItemSort::Refused => {}
+            | ItemSort::Note => {}
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct LedgerThread {
     pub(crate) clocks: BTreeMap<String, ClockedTime>,
     /// Messages and children that were used here, and by ended children.
     pub(crate) used: (u32, u32),
+    /// Items that were refused here. They count as messages if the configuration limits requests to models.
+    pub(crate) refused: u32,
     /// The use of models here, and by ended children.
     pub(crate) bought: BoughtUse,
     /// For a root: what each message from outside has used in its whole tree, by the top call that it

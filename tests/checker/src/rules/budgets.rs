@@ -36,7 +36,7 @@ pub(crate) fn check_budget(
 }
 
 /// The use of a child that its parent sees is the use of the child and of everything below it, and no more than its
-/// limit. Logs from before budgets say nothing about it.
+/// limit. Refused items may count as messages. Logs from before budgets say nothing about it.
 pub(crate) fn check_use(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id")?;
@@ -51,7 +51,8 @@ pub(crate) fn check_use(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSett
         return Some(format!("{id} used {} messages, and might use {ceiling}", used.0));
     }
     let told = (messages.unwrap_or(0), children.unwrap_or(0));
-    (told != used).then(|| {
+    let with_refused = (used.0.saturating_add(thread.refused), used.1);
+    (told != used && told != with_refused).then(|| {
         let (count, of) = used;
         format!("{id} used {count} messages and {of} children, and {} and {} are told", told.0, told.1)
     })

@@ -1,7 +1,8 @@
 //! Folding a listener's journal. Each function takes one record into its thread, and decides nothing.
 //!
 //! The reservation of a start counts as used, and so does one that stays because the outcome is unknown. A
-//! result replaces the reservation.
+//! result replaces the reservation. A request counts from its start on, unless its result says that it failed and cost
+//! nothing.
 
 use systole_wire::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 
@@ -23,6 +24,7 @@ pub(super) fn fold_entry(thread: &mut Thread, record: &Record) {
             let kept = UsedAmounts {
                 tokens,
                 spent: MoneySpent::from_money(started.reserve_money),
+                requests: 1,
                 ..UsedAmounts::NOTHING
             };
             thread.charge_call(path, kept);
@@ -48,7 +50,8 @@ fn fold_result(thread: &mut Thread, path: &CallPath, outcome: &ModelCallOutcome)
     let EntryKind::Open(kept) = std::mem::replace(&mut start.sort, EntryKind::Answered) else { return };
     let tokens = outcome.count_tokens().unwrap_or(kept.tokens);
     let spent = outcome.money.map_or(kept.spent, |money| MoneySpent::from_money(Some(money)));
-    thread.settle_use(path, kept, UsedAmounts { tokens, spent, ..UsedAmounts::NOTHING });
+    let requests = u64::from(!outcome.is_unpaid_fault());
+    thread.settle_use(path, kept, UsedAmounts { tokens, spent, requests, ..UsedAmounts::NOTHING });
 }
 
 /// A further attempt begins: it can ask for what the previous attempt wrote.

@@ -21,6 +21,7 @@ mod outside;
 mod overheard;
 mod pauses;
 mod questions;
+mod requests;
 mod retries;
 mod spoken;
 mod steering;

@@ -134,7 +134,7 @@ fn an_empty_or_unusable_reply_ends_the_wrap_up_turn() {
 
 #[test]
 fn a_refused_reservation_cancels_what_the_same_reply_began() {
-    let mut stage = messages(1);
+    let mut stage = messages(2);
     assert_eq!(
         stage.replies("1", 1, vec![refused(), call("tool"), call("other")]),
         [

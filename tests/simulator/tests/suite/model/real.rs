@@ -106,6 +106,8 @@ impl Real {
             wall_ms: limits.wall,
             tokens: limits.tokens,
             money: limits.money.map(|micros| Money { micros, currency: Currency::parse(DOLLAR).unwrap() }),
+            // The naive pump counts no requests and no refused items.
+            requests: None,
         });
         let composition = Composition {
             organism: Name::parse("walked").unwrap(),
@@ -353,7 +355,7 @@ impl Real {
     pub(crate) fn used(&self, payer: &Payer) -> Option<String> {
         let root = self.state.threads.get(payer.0.as_str())?;
         let budget_use = payer.1.parse().unwrap();
-        let UsedAmounts { messages, children, tokens, spent } =
+        let UsedAmounts { messages, children, tokens, spent, .. } =
             used_under(&|id| self.state.find_thread(id), root, budget_use);
         Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
     }
