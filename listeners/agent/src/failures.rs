@@ -60,6 +60,11 @@ pub const FAILURES: &[FailureRow] = &[
         "Your answer began like a message of the system. Answer in your own words. If the answer really is such markup, put a word before it.",
     ),
     build_row(
+        "example-copied",
+        FailureWeight::Critical,
+        "Your answer is the example of your instructions. Answer the request.",
+    ),
+    build_row(
         "format-mismatch",
         FailureWeight::Critical,
         "Your final is not in the format that is required.",

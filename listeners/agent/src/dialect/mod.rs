@@ -77,7 +77,7 @@ fn refuse_own_markup(heard: &HeardAnswer, taken: &mut ReadAnswer) {
     };
     taken.ending = None;
     taken.repairs.retain(|repair| repair.act.is_some());
-    taken.add_failure("own-markup", format!("It began with <{tag}>."));
+    taken.add_failure("own-markup", format!("It holds <{tag}>."));
 }
 
 fn take_in_dialect(

@@ -18,6 +18,7 @@ use crate::goal::CONVERGED;
 use crate::model::{self, EnoughCheck};
 use crate::model_answer::HeardAnswer;
 use crate::primitives::{self, PLAN};
+use crate::prompt;
 use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
 
 /// What many models write in place of `<thinking>`, unless it is the name of an action or a final.
@@ -26,7 +27,12 @@ const THINK: &str = "think";
 pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
     let text = heard.joined_text();
     let events = extract_events(collect_names(agent, contracts), contracts, heard.stop, &text);
-    EventReading::new(contracts, &text).read_events(agent, events)
+    let mut taken = EventReading::new(contracts, &text).read_events(agent, events);
+    if prompt::is_copied(agent, contracts, &text) {
+        taken = ReadAnswer::default();
+        taken.add_failure("example-copied", "");
+    }
+    taken
 }
 
 /// The thoughts and plans of an answer that holds nothing else. Names of actions have no meaning in it.
@@ -126,6 +132,8 @@ fn collect_names(agent: &AgentSpec, contracts: &AgentContracts) -> KnownNames {
         let known = KnownElement::new(ElementRole::Primitive, primitive.namespace, primitive.local);
         names = names.with_element(known.with_texts(primitive.text_elements()));
     }
+    // Models put an action into a section as they see it in the prompt.
+    names = prompt::sections::list_names(agent).fold(names, KnownNames::with_wrapper);
     for known in &contracts.finals {
         names = names.with_element(build_element(ElementRole::Returns, known));
     }

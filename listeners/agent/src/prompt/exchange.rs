@@ -1,34 +1,54 @@
-//! One example exchange, built from the contracts: a request, a call, its result, and the end.
+//! One example exchange, built from the contracts: a call, its result, and the end.
 //!
-//! Contracts come in; a section goes out. Every payload in it is valid by its schema, so a model that imitates it is
-//! right.
+//! Contracts come in; lines go out. Every payload in them is valid by its schema, so a model that imitates them is
+//! right. One that copies them has answered nothing.
 
 use crate::contracts::AgentContracts;
 use crate::show::{TextMark, show_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
-use super::{protocol, sections::add_title, tools};
+use super::{protocol, tools};
 
-/// The exchange. Only for actions in text, as native calls have an example in their own form.
-pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {
-    let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
-    let call = tools::write_example(first)?;
-    let thinking = match agent.thinking {
-        ThinkingRule::Required => "<thinking>What I need first.</thinking>\n",
-        ThinkingRule::Free => "",
-    };
-    let given = first.given.first().and_then(|known| known.build_example());
-    let result = given.map_or_else(
+/// Who writes an answer.
+const ASSISTANT: &str = "Assistant: ";
+
+/// The exchange, a line for each message. Only for actions in text, as native calls have an example in their own form.
+pub(super) fn write_lines(agent: &AgentSpec, contracts: &AgentContracts) -> Vec<String> {
+    let Some((local, [call, ending])) = write_answers(agent, contracts) else { return Vec::new() };
+    let first = contracts.actions.first().and_then(|action| action.given.first());
+    let result = first.and_then(|known| known.build_example()).map_or_else(
         || "done".to_owned(),
         |payload| show_judged(&payload, &TextMark(String::new()), agent, contracts),
     );
-    let local = &*first.known.element.local;
-    let last_thought = match agent.thinking {
-        ThinkingRule::Required => "<thinking>That is enough.</thinking>\n",
-        ThinkingRule::Free => "",
+    vec![
+        "- For example:".to_owned(),
+        format!("{ASSISTANT}{call}"),
+        format!("User: <tool_result tool_name=\"{local}\">{result}</tool_result>"),
+        format!("{ASSISTANT}{ending}"),
+    ]
+}
+
+/// The name of the called tool, and the two answers of the exchange: a call and the final.
+fn write_answers<'c>(agent: &AgentSpec, contracts: &'c AgentContracts) -> Option<(&'c str, [String; 2])> {
+    let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
+    let call = tools::write_example(first)?;
+    let thinking = |words: &str| match agent.thinking {
+        ThinkingRule::Required => format!("<thinking>{words}</thinking>"),
+        ThinkingRule::Free => String::new(),
     };
-    let written = format!("You write:\n{thinking}{call}");
-    let shown = format!("You are shown:\n<tool_result tool_name=\"{local}\">{result}</tool_result>");
-    let ending = format!("You write:\n{last_thought}{}", protocol::write_ending(contracts));
-    Some(add_title(agent, "one_exchange", &format!("{written}\n\n{shown}\n\n{ending}")))
+    let call = format!("{}{call}", thinking("What I need first."));
+    let ending = format!("{}{}", thinking("That is enough."), protocol::write_ending(contracts));
+    Some((&first.known.element.local, [call, ending]))
+}
+
+/// Whether an answer is the exchange or a part of it, word for word. Without a thought in it the call alone may be
+/// meant.
+pub(crate) fn is_copied(agent: &AgentSpec, contracts: &AgentContracts, text: &str) -> bool {
+    let Some((_, [call, ending])) = write_answers(agent, contracts) else { return false };
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let (text, call, ending) = (bare(text), bare(&call), bare(&ending));
+    let text = text.strip_prefix(ASSISTANT.trim_end()).unwrap_or(&text);
+    let is_certain = agent.thinking == ThinkingRule::Required;
+    let is_whole = text.starts_with(&call) && text.contains("User:") && text.ends_with(&ending);
+    is_whole || text == ending && (is_certain || ending.contains('…')) || text == call && is_certain
 }

@@ -16,6 +16,7 @@ use crate::spec::{AgentSpec, Dialect, PromptSection};
 use sections::add_title;
 
 pub(crate) use core::write_reading_on;
+pub(crate) use exchange::is_copied;
 pub(crate) use protocol::{format_name, write_slot, write_slot_lines};
 pub(crate) use tools::{NativeTool, ToolMeaning, find_spawnable, list_native};
 
@@ -42,7 +43,6 @@ pub(crate) fn write_base(agent: &AgentSpec, contracts: &AgentContracts, began: &
         parts.extend(tools::write_section(agent, contracts));
         parts.extend(core::write_section(agent, contracts));
         parts.push(protocol::write_section(agent, contracts));
-        parts.extend(exchange::write_section(agent, contracts));
     } else if contracts.goal.is_some() {
         parts.push(protocol::write_section(agent, contracts));
     }

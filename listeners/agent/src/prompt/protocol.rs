@@ -9,6 +9,7 @@ use crate::model::Tool;
 use crate::show::write_markup;
 use crate::spec::{ActionLimit, AgentSpec, Dialect, OutputFormat, ThinkingRule};
 
+use super::exchange;
 use super::sections::add_title;
 
 /// The explanation of the goal that an agent is shown.
@@ -33,7 +34,8 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> St
         lines.extend(contracts.tasks().map(|tasks| write_task_line(tasks.at_most)));
         lines.extend(contracts.may_converge().then(|| CONVERGES.to_owned()));
     }
-    let lines: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
+    let mut lines: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
+    lines.extend(exchange::write_lines(agent, contracts));
     add_title(agent, "response_protocol", &lines.join("\n"))
 }
 

@@ -10,14 +10,13 @@ use crate::primitives;
 use crate::spec::{AgentSpec, Dialect};
 
 /// The sections that a prompt may always have.
-const USUAL: [&str; 9] = [
+const USUAL: [&str; 8] = [
     "identity",
     "capabilities",
     "rules",
     "tools",
     "core_tools",
     "response_protocol",
-    "one_exchange",
     "thread",
     "environment",
 ];
@@ -28,7 +27,12 @@ const KNOWN: [&str; 7] =
 
 /// Whether the prompt may have a section with that name.
 pub(crate) fn is_one(agent: &AgentSpec, name: &str) -> bool {
-    USUAL.contains(&name) || agent.prompt.iter().any(|section| section.name == name)
+    list_names(agent).any(|known| known == name)
+}
+
+/// The names of the sections that the agent's prompt may have.
+pub(crate) fn list_names(agent: &AgentSpec) -> impl Iterator<Item = &str> {
+    USUAL.into_iter().chain(agent.prompt.iter().map(|section| section.name.as_str()))
 }
 
 /// Whether the sections of the agent's prompt are elements.

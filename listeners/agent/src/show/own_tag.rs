@@ -14,31 +14,54 @@ pub(crate) const SLOT: &str = "systole-";
 /// The tags around a model's thoughts.
 const THINKING: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 
-/// The name of the first tag of a text, if only prompts have such a tag. Small models put thoughts, the covered mark
-/// or emphasis before it, or escape it.
+/// The name of a tag of a text that only prompts have: the first tag, or one with the covered mark in it. Small models
+/// put thoughts, the covered mark or emphasis before the first tag, or escape it.
 pub(crate) fn find_own_tag(text: &str) -> Option<&str> {
+    find_first_tag(text).or_else(|| find_marked_tag(strip_thoughts(text)))
+}
+
+/// The name of the first tag with the covered mark anywhere in it.
+fn find_marked_tag(text: &str) -> Option<&str> {
+    text.match_indices(COVERED).find_map(|(at, _)| {
+        let before = text.get(..at)?;
+        let opened = before.rfind('<').max(before.rfind("&lt;"))?;
+        let tag = skip_bracket(text.get(opened..)?)?;
+        let inside = tag.get(..tag.len() - text.get(at..)?.len())?;
+        let name = tag.strip_prefix('/').unwrap_or(tag);
+        let is_tag = name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_open = !inside.contains('>') && !inside.contains("&gt;");
+        (is_tag && is_open).then(|| read_tag_name(name).0)
+    })
+}
+
+/// The name of the first tag, if only prompts have such a tag.
+fn find_first_tag(text: &str) -> Option<&str> {
     let tag = skip_bracket(strip_thoughts(text))?;
     let tag = tag.strip_prefix('/').unwrap_or(tag);
     if !tag.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
     }
-    let end = tag.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/' | '&')).unwrap_or(tag.len());
-    let (name, attributes) = tag.split_at_checked(end)?;
+    let (name, attributes) = read_tag_name(tag);
     let lower = name.to_ascii_lowercase();
     let is_own = match lower.as_str() {
         "tool_result" | "turn-failed" => true,
         "message" => attributes.trim_start().starts_with("from="),
-        name => name.contains(COVERED) || has_code(name),
+        name => name.starts_with(CORE) || is_slot(name),
     };
-    is_own.then(|| name.get(..name.floor_char_boundary(40)).unwrap_or_default())
+    is_own.then_some(name)
 }
 
-/// Whether a name is that of the core's tag or of a slot, with a code. Other names, such as `core-button`, are custom
-/// elements of web pages.
-fn has_code(name: &str) -> bool {
+/// The name at the beginning of a tag, cut if it is long, and what follows it.
+fn read_tag_name(tag: &str) -> (&str, &str) {
+    let end = tag.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/' | '&')).unwrap_or(tag.len());
+    let (name, rest) = tag.split_at(end);
+    (name.get(..name.floor_char_boundary(40)).unwrap_or_default(), rest)
+}
+
+/// Whether a name is that of a slot, with a code.
+fn is_slot(name: &str) -> bool {
     let is_code = |code: &str| code.len() == CODE_DIGITS && code.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let in_slot = || is_code(name.strip_prefix(SLOT)?.split('-').next()?).then_some(());
-    name.strip_prefix(CORE).is_some_and(is_code) || in_slot().is_some()
+    name.strip_prefix(SLOT).and_then(|name| name.split('-').next()).is_some_and(is_code)
 }
 
 /// A text without the thoughts, marks, emphasis and white space before its answer.

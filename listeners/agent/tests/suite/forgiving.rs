@@ -1,14 +1,14 @@
 //! Answers in forms that no dialect asks for: thoughts before the answer, and prose in place of elements. The first are
 //! read as they are meant; the second are in the report that ends the call, and never count as its answer.
 
-use systole_agent::spec::{self, Dialect};
+use systole_agent::spec::{self, AgentSpec, Dialect, ThinkingRule};
 use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{Payload, namespaces};
 
 use crate::goals::{ALL, only, pursuer, request, stage};
 use crate::slugs::{Speaks, text};
-use crate::stage::{AgentStage, MARK, found, helper, items};
+use crate::stage::{AgentStage, MARK, found, helper, items, section};
 
 const CORE: &[u8] = include_bytes!("../../../../schemas/core.xsd");
 
@@ -129,4 +129,48 @@ async fn a_script_of_elements_is_for_every_dialect_and_a_model_is_read_in_its_ow
     }
     let mut stage = Speaks::stage(helper(Dialect::Native), &[text(search)]);
     assert_eq!(items(&stage.ask().await)[0].text(), "<search><query>x</query></search>");
+}
+
+#[tokio::test]
+async fn e8_the_example_of_the_prompt_is_no_answer() {
+    let call = "<thinking>What I need first.</thinking>\n<search><query>text</query></search>";
+    let ending =
+        "<thinking>That is enough.</thinking><attempt_completion><result>…</result></attempt_completion>";
+    let shown = "User: <tool_result tool_name=\"search\">text</tool_result>";
+    let whole = format!("Assistant: {call}\n{shown}\nAssistant: {ending}");
+    let free = || AgentSpec { thinking: ThinkingRule::Free, ..helper(Dialect::Xml) };
+    let bare = |text: &str| text.split_once("</thinking>").unwrap().1.trim().to_owned();
+    for (agent, says, is_copied) in [
+        (helper(Dialect::Xml), call.to_owned(), true),
+        (helper(Dialect::Xml), format!("Assistant: {call}"), true),
+        (helper(Dialect::Xml), ending.to_owned(), true),
+        (helper(Dialect::Xml), whole, true),
+        (free(), bare(ending), true),
+        // The same call may be meant.
+        (free(), bare(call), false),
+        (helper(Dialect::Xml), call.replace("What I need first.", "I look."), false),
+        (helper(Dialect::Xml), call.replace(">text<", ">login<"), false),
+        (helper(Dialect::Xml), ending.replace('…', "In auth.rs."), false),
+    ] {
+        let mut stage = Speaks::stage(agent, &[text(&says)]);
+        let code = match stage.ask().await {
+            ReplyContent::Again { code, .. } => code,
+            _ => String::new(),
+        };
+        assert_eq!(code, if is_copied { "agent.example-copied" } else { "" }, "{says}");
+    }
+}
+
+#[tokio::test]
+async fn e8_an_action_in_a_section_of_the_prompt_runs() {
+    let mut agent = helper(Dialect::Xml);
+    agent.prompt.push(section("house_rules", &["Be brief."], false));
+    for name in ["tools", "core_tools", "response_protocol", "house_rules"] {
+        let says = format!("<thinking>x</thinking><{name}><search><query>a</query></search></{name}>");
+        let mut stage = Speaks::stage(agent.clone(), &[text(&says)]);
+        let said = stage.ask().await;
+        assert_eq!(items(&said)[1].text_of("query").as_deref(), Some("a"), "{name}: {said:?}");
+        let notices = stage.heard.lock().unwrap().notices.clone();
+        assert_eq!(notices[0].0, "agent.wrapped-call", "{name}: {notices:?}");
+    }
 }

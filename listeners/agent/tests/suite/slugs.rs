@@ -128,6 +128,13 @@ fn of_text() -> Vec<Case> {
             agent: plain,
             ..xml("own-markup", "a message", "<message from=\"cli\">Where is login?</message>")
         },
+        xml(
+            "example-copied",
+            "its call",
+            "<thinking>What I need first.</thinking><search><query>text</query></search>",
+        ),
+        xml("wrapped-call", "a section around it", &think(&format!("<tools>{SEARCH}</tools>"))),
+        xml("wrapper-as-tool", "a section around prose", &think("<response_protocol>a</response_protocol>")),
         xml("malformed", "in a text", &think("<search><query>a < b &amp; c</query></search>")),
         xml("missing-closing-tag", "repaired", &think("<search><query>a</query>")),
         at_length("truncated-structure", "cut in an action", &think("<search><query>log")),

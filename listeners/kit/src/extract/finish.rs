@@ -236,8 +236,7 @@ impl Extractor {
             }
             (false, false, false) => (ProblemSlug::EmptyResponse, "the answer is empty"),
         };
-        let known: Vec<&str> = self.names.actions().collect();
-        let expected = format!("one of <{}>", known.join(">, <"));
+        let expected = self.names.list_expected();
         self.events.push(TextProblem::new(lack.0, Place::START, lack.1).with_expected(expected).into());
     }
 }

@@ -188,6 +188,8 @@ pub struct KnownNames {
     groups: BTreeMap<Arc<str>, Vec<KnownElement>>,
     /// The local names in lower case with `-` for `_`.
     folded: Vec<(String, Arc<str>)>,
+    /// More elements in which the model wraps an action.
+    wrappers: Vec<String>,
 }
 
 /// The meaning of a written name.
@@ -226,6 +228,13 @@ impl KnownNames {
         let texts = Arc::new(TextElements::with_child("result", TextElements::new_text()));
         let known = self.groups.get_mut("attempt_completion").into_iter().flatten();
         known.for_each(|known| known.texts = Some(texts.clone()));
+        self
+    }
+
+    /// Adds an element in which the model wraps an action. A known element takes precedence.
+    #[must_use]
+    pub fn with_wrapper(mut self, local: &str) -> Self {
+        self.wrappers.push(local.to_owned());
         self
     }
 
@@ -273,7 +282,7 @@ impl KnownNames {
         if let Some((local, _)) = self.groups.get_key_value(local) {
             return NameMeaning::Group { local: local.clone(), misspelt: false };
         }
-        if WRAPPERS.contains(&local) {
+        if WRAPPERS.contains(&local) || self.wrappers.iter().any(|wrapper| wrapper == local) {
             return NameMeaning::Wrapper;
         }
         match self.find_slip(local) {
@@ -308,6 +317,21 @@ impl KnownNames {
             near.push(found.to_owned());
         }
         near
+    }
+
+    /// The tools and the finals, as an expectation: what else is known is no answer to a mistake.
+    pub(super) fn list_expected(&self) -> String {
+        let has_final = |it: &KnownElement| it.role == ElementRole::Returns;
+        let ends_in_words = !self.groups.values().flatten().any(has_final);
+        let is_expected = |it: &KnownElement| match it.role {
+            ElementRole::Peer | ElementRole::Returns => true,
+            ElementRole::Primitive => it.ns == namespaces::WORKFLOW,
+            ElementRole::Completion => ends_in_words || it.texts.is_some(),
+            _ => false,
+        };
+        let names = self.groups.iter().filter(|(_, group)| group.iter().any(is_expected));
+        let names: Vec<&str> = names.map(|(local, _)| &**local).collect();
+        format!("one of <{}>", names.join(">, <"))
     }
 
     /// The names of actions, in order.

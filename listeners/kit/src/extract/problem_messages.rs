@@ -29,11 +29,10 @@ pub(super) fn describe_malformed(
 pub(super) fn describe_unknown_action(names: &KnownNames, written: &str, place: Place) -> TextProblem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.find_nearest(local);
-    let known: Vec<&str> = names.actions().collect();
     let problem =
         TextProblem::new(ProblemSlug::UnknownAction, place, format!("<{written}> is not a known action"))
             .with_element(written)
-            .with_expected(format!("one of <{}>", known.join(">, <")));
+            .with_expected(names.list_expected());
     let problem = match near.first() {
         Some(name) => problem.with_fix(format!("write <{name}> if that was meant")),
         None => problem.with_fix("write one of these, or put the markup into backticks if it is only shown"),

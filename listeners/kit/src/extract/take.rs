@@ -197,10 +197,9 @@ impl<'n> BlockAnalysis<'n> {
         };
         let (Some(raw), Some(ContentPart::Element(range))) = (inner.filter(is_action), parts.first()) else {
             let message = format!("<{}> is not an action, and does not hold exactly one", head.written);
-            let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
             let problem = TextProblem::new(ProblemSlug::WrapperAsTool, piece.start, message)
                 .with_element(head.written)
-                .with_expected(format!("one of <{}>", known.join(">, <")))
+                .with_expected(self.names.list_expected())
                 .with_fix(format!("write the action itself, without <{}> around it", head.written));
             return self.report_problem(problem);
         };
