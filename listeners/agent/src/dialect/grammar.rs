@@ -34,7 +34,8 @@ pub(crate) fn write_grammar(
     only_final: bool,
     max_output: u64,
 ) -> Option<AnswerGrammar> {
-    let acts = !only_final && primitives::list_prompted(agent, contracts).next().is_some();
+    let has_primitives = primitives::list_prompted(agent, contracts).next().is_some();
+    let acts = !only_final && (contracts.can_act() || has_primitives);
     // Text as it is ends the answer, so it must not be followed by another action.
     let is_escaped = acts && agent.actions == ActionLimit::Many;
     let grammar = if is_escaped { Grammar::with_escapes() } else { Grammar::default() };
