@@ -28,7 +28,7 @@ pub fn rebuild_answer(
     next: NextRequest,
 ) -> Result<ModelAnswer, ModelFault> {
     let usage = TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, cached: None };
-    if let Some(HeardAnswer { parts, stop }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
+    if let Some(HeardAnswer { parts, stop, .. }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
         return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned() });
     }
     let kinds = [

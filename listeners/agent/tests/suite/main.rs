@@ -43,3 +43,4 @@ mod tasks;
 mod text_anywhere;
 mod tls;
 mod together;
+mod window;
