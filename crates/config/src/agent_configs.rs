@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{
     AgentSpec, CoreToolGroup, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer,
-    PeerBroadcast, Provider, ThinkingRule, ToolChoice,
+    PeerBroadcast, Provider, ThinkingRule, ToolChoice, WhenFull,
 };
 use systole_kit::money::Currency;
 use systole_kit::schema::find_nearest;
@@ -287,6 +287,7 @@ impl Found<'_> {
             needs_approval: peer.approval.always,
         });
         self.hides_tasks(diagnostics, own);
+        self.clears_tasks(diagnostics);
         // The elements that only goals ask for come after the text output.
         let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
@@ -302,6 +303,7 @@ impl Found<'_> {
             attempts: keys.attempts.value,
             turns: party.turns,
             tool_output_max: usize::try_from(keys.tool_output_max.value).unwrap_or(usize::MAX),
+            when_full: keys.when_full.value,
             tool_choice,
             core_tools: keys
                 .core_tools
@@ -355,6 +357,18 @@ impl Found<'_> {
             })
         };
         self.composed.broadcasts.iter().filter_map(broadcast).collect()
+    }
+
+    /// Reports an agent that would clear the tasks that it has given.
+    fn clears_tasks(&self, diagnostics: &mut Diagnostics) {
+        let keys = &self.agent_config.keys;
+        if keys.when_full.value != WhenFull::Clear || self.party.task_takers.is_empty() {
+            return;
+        }
+        let at = keys.own.value_place("when_full").unwrap_or(self.party.key.at);
+        let path = self.party.path();
+        let message = format!("{path}.when_full: `clear` would clear the tasks that the agent gives");
+        diagnostics.report_value(at, &message, "when_full: final, or goals without tasks for this agent");
     }
 
     /// Reports an element with the name of a task: in text, the name would mean the element.
@@ -445,5 +459,26 @@ fn schema(
             diagnostics.report(Code::ConfigSchema, named.at, &message, fix);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn an_agent_that_gives_tasks_does_not_clear_its_view() {
+        let load = |when_full: &str| {
+            let agent = "prompt: {identity: You write.}, model: main, when_full";
+            let text = format!(
+                "organism: {{name: office}}\nmodels: {{main: {{provider: ollama, model: m}}}}\n\
+                 agents:\n  writer: {{{agent}: {when_full}}}\n  scholar: {{{agent}: clear}}\n\
+                 workflows:\n  book: {{by: writer, goals: [{{answer: {{do: Say it., tasks: {{by: scholar}}}}}}]}}\n"
+            );
+            crate::load_text(Path::new("organism.yaml"), &text)
+        };
+        load("final").unwrap();
+        let told = load("clear").unwrap_err().to_string();
+        assert!(told.contains("agents.writer.when_full: `clear` would"), "{told}");
     }
 }

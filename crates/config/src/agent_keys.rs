@@ -1,6 +1,6 @@
 //! The keys of an agent, and what is known of it from them.
 
-use systole_agent::spec::{ActionLimit, CoreToolGroup, Dialect, OutputFormat, ThinkingRule};
+use systole_agent::spec::{ActionLimit, CoreToolGroup, Dialect, OutputFormat, ThinkingRule, WhenFull};
 use systole_kit::schema::find_nearest;
 
 use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
@@ -69,6 +69,7 @@ section! {
         tool_choice: optional("none") <AnyText> "the tool choice in a request with native calls: `auto`, `required`, `none`, or the name of a tool";
         tool_output_max: default(4096) <SizeWithin<256, { 1 << 20 }>> "how much of an answer it sees, {bounds}; the log keeps all of it";
         core_tools: optional("all") <CoreToolSet> "which of the core's own tools its model is told of: `all`, or a list of `threads`, `timers`, `person`, `view`, `plan` and `describe`, also an empty one";
+        when_full: default(WhenFull::Final) <WordOf<WhenFullWord>> "what it does if its model's window fills up: `final`: it is asked for its final when nothing more fits; `clear`: at 80 % it clears its view except for the request and the last messages";
         output: below <OutputKeys> "the form of its final; with `native` and `xml-final`";
         prompt: default(Vec::new()) <PromptSections> "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other";
         schema: optional("none") <AnyText> "an XSD that declares its payloads, as for a listener";
@@ -130,6 +131,7 @@ const NO_PROGRAM: &str = "leave it out; a program belongs under `listeners`";
 word_choice! { DialectWord: Dialect { "xml" = Dialect::Xml, "native" = Dialect::Native, "xml-final" = Dialect::XmlFinal, "plain" = Dialect::Plain } }
 word_choice! { ThinkingWord: ThinkingRule { "required" = ThinkingRule::Required, "free" = ThinkingRule::Free } }
 word_choice! { ActionWord: ActionLimit { "one" = ActionLimit::One, "many" = ActionLimit::Many } }
+word_choice! { WhenFullWord: WhenFull { "final" = WhenFull::Final, "clear" = WhenFull::Clear } }
 word_choice! { ViewWord: ViewScope { "call" = ViewScope::Call, "thread" = ViewScope::Thread } }
 word_choice! { FormatWord: OutputFormat { "json" = OutputFormat::Json, "markdown" = OutputFormat::Markdown, "text" = OutputFormat::Text } }
 

@@ -4,6 +4,7 @@
 //! It decides nothing about other threads, judges no payload and keeps only the conversations of open calls. It can
 //! rebuild those from their views.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use systole_kit::answers::Answers;
@@ -17,13 +18,14 @@ use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::{self, AgentFailure};
 use crate::guard::{self, PromptRoom};
 use crate::limits::{self, SAME_ANSWERS};
-use crate::memory::{CallEvent, Conversation, PastTurn};
+use crate::memory::{self, CallEvent, Conversation, PastTurn};
 use crate::model::Models;
 use crate::model_answer::HeardAnswer;
+use crate::primitives;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, TurnOutcome, TurnQuestion};
-use crate::{primitives, viewing};
+use crate::viewing::{self, ReadView};
 
 /// A running agent.
 pub struct Agent {
@@ -111,9 +113,17 @@ impl Agent {
             let why = format!("the model gave the same answer {SAME_ANSWERS} times in a row");
             return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
-        let room = guard::measure_room(&self.limits, &conversation, conversation.terms.tools_tokens);
+        if wrap_up.is_none() && self.is_to_clear(&conversation) {
+            let cleared = primitives::clear_context(limits::CLEAR_KEEP);
+            return Ok(ReplyContent::Items(cleared.into_iter().map(Item::plain).collect()));
+        }
+        let mut room = guard::measure_room(&self.limits, &conversation);
         if room == PromptRoom::None {
-            return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
+            conversation = self.leave_out_results(conversation, line).await?;
+            if guard::measure_room(&self.limits, &conversation) == PromptRoom::None {
+                return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
+            }
+            room = PromptRoom::FinalOnly;
         }
         let only_final = wrap_up.is_some() || room == PromptRoom::FinalOnly;
         let header = turn::TurnHeader {
@@ -121,7 +131,7 @@ impl Agent {
             of: self.spec.turns,
             attempt: conversation.unusable + 1,
             attempts: self.spec.attempts,
-            used: conversation.tokens(),
+            used: conversation.window_tokens(),
             window: self.limits.window,
             wrap_up,
             only_final,
@@ -162,7 +172,7 @@ impl Agent {
         let full = (room == PromptRoom::FinalOnly).then_some("the model's window is nearly full");
         let last = LastTurn { wrap_up: wrap_up.or(full), only_final };
         let said = self.reply_to(&conversation, taken, last, line).await?;
-        if !ends && !is_over(&said) {
+        if !ends && !is_over(&said) && !conversation.leaves_out() {
             self.kept.keep(asked, KeptConversation { conversation, heard: Some(heard), seen });
         }
         Ok(said)
@@ -203,13 +213,56 @@ impl Agent {
             return Ok((conversation, viewed.count));
         }
         let viewed = viewing::read_view(line, 0).await?;
+        let conversation = self.build_conversation(&viewed, BTreeSet::new());
+        Ok((conversation, viewed.count))
+    }
+
+    /// Whether the view is to be cleared, because most of the window is used. If clearing it did not help, it is not
+    /// cleared again at once.
+    fn is_to_clear(&self, conversation: &Conversation) -> bool {
+        self.spec.when_full == spec::WhenFull::Clear
+            && !conversation.has_cleared
+            && conversation.terms.contracts.tasks().is_none()
+            && guard::is_mostly_full(&self.limits, conversation)
+    }
+
+    /// A conversation that is too large for the window, without as many of its largest results as a final needs.
+    async fn leave_out_results(
+        &self,
+        whole: Conversation,
+        line: &(dyn Line + '_),
+    ) -> Result<Conversation, NotTaken> {
+        // Only the view has the numbers of the results.
+        let viewed = viewing::read_view(line, 0).await?;
+        let mut largest = memory::list_results(&viewed.happened, self.spec.tool_output_max).into_iter();
+        let (mut hidden, mut conversation) = (BTreeSet::new(), whole.clone());
+        while let excess @ 1.. = guard::count_excess(&self.limits, &conversation) {
+            // A token has at least one byte, so this leaves out no more than is needed.
+            let (before, mut bytes) = (hidden.len(), 0);
+            while bytes < excess
+                && let Some((size, number)) = largest.next()
+            {
+                bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+                hidden.insert(number);
+            }
+            if hidden.len() == before {
+                break;
+            }
+            conversation = self.build_conversation(&viewed, hidden.clone());
+            conversation.scale_like(&whole);
+        }
+        Ok(conversation)
+    }
+
+    /// The conversation that a view shows, without those results.
+    fn build_conversation(&self, viewed: &ReadView, hidden: BTreeSet<u64>) -> Conversation {
         let request = |(at, happened): (usize, &CallEvent)| match happened {
             CallEvent::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
             CallEvent::Turn(_) | CallEvent::Overheard(_) => None,
         };
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary_call()));
-        let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began);
+        let mut conversation = Conversation::new(viewed.mark.clone(), terms, &viewed.began).leave_out(hidden);
         // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
         let is_long = viewed.happened.len() - request > limits::LINKED_TURNS;
         let (earlier, since) =
@@ -218,7 +271,7 @@ impl Agent {
         for happened in since {
             conversation.add_event(&self.terms, happened);
         }
-        Ok((conversation, viewed.count))
+        conversation
     }
 
     /// An output that contains the code of the core's own tags has no effect. Hides the code in all reports.

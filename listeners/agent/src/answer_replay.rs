@@ -29,7 +29,7 @@ pub fn rebuild_answer(
 ) -> Result<ModelAnswer, ModelFault> {
     let usage =
         TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, ..TokenUsage::default() };
-    if let Some(HeardAnswer { parts, stop }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
+    if let Some(HeardAnswer { parts, stop, .. }) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
         return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned(), served: ServedBy::default() });
     }
     let kind = ModelFaultKind::ALL.into_iter().find(|kind| kind.code() == outcome.stop);

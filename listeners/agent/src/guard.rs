@@ -20,9 +20,19 @@ pub(crate) enum PromptRoom {
     None,
 }
 
-/// The room left by a prompt and the tokens of its tools.
-pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> PromptRoom {
-    measure_beside(limits, conversation.tokens() + tools)
+/// The room left by a prompt and its tools.
+pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation) -> PromptRoom {
+    measure_beside(limits, conversation.window_tokens())
+}
+
+/// The tokens of a prompt that do not fit.
+pub(crate) fn count_excess(limits: &spec::ModelSpec, conversation: &Conversation) -> u64 {
+    (conversation.window_tokens() + limits::SPARE_TOKENS).saturating_sub(limit_tokens(limits))
+}
+
+/// Whether so much of the window is used that a view is cleared.
+pub(crate) fn is_mostly_full(limits: &spec::ModelSpec, conversation: &Conversation) -> bool {
+    conversation.window_tokens() * 100 >= limits.window * limits::CLEAR_PERCENT
 }
 
 fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {

@@ -33,6 +33,15 @@ pub(crate) const LINK_BYTES: usize = 256 << 10;
 pub(crate) const SPARE_TOKENS: u64 = 256;
 /// Tokens that a question needs, for a conversation to be possible at all.
 pub(crate) const QUESTION_TOKENS: u64 = 2 * SPARE_TOKENS;
+/// Bytes of a result up to which leaving it out gains nothing.
+pub(crate) const HIDDEN_BYTES: usize = 160;
+/// The least and the greatest factor by which reported tokens change an estimate, in percent. A provider that leaves
+/// out what was cached reports far too little.
+pub(crate) const SCALE_PERCENT: (u64, u64) = (50, 400);
+/// The share of the window, in percent, from which on an agent clears its view.
+pub(crate) const CLEAR_PERCENT: u64 = 80;
+/// Messages that it keeps then.
+pub(crate) const CLEAR_KEEP: u64 = 4;
 /// Tokens of the frame around a message.
 pub(crate) const FRAME_TOKENS: u64 = 8;
 

@@ -65,6 +65,8 @@ const FAULT: &str = "model.";
 pub(crate) struct HeardAnswer {
     pub(crate) parts: Vec<MessagePart>,
     pub(crate) stop: StopReason,
+    /// The tokens of the request, if the provider reported them.
+    pub(crate) tokens_in: Option<u64>,
 }
 
 impl HeardAnswer {
@@ -86,7 +88,12 @@ impl HeardAnswer {
             "cut" => StopReason::Cut,
             _ => StopReason::End,
         };
-        Some(Self { parts: parts.unwrap_or_else(plain), stop })
+        Some(Self { parts: parts.unwrap_or_else(plain), stop, tokens_in: None })
+    }
+
+    /// The same, with the tokens that the provider reported for the request.
+    pub(crate) fn with_tokens_in(self, tokens_in: Option<u64>) -> Self {
+        Self { tokens_in, ..self }
     }
 
     /// All its text parts, joined.

@@ -35,6 +35,8 @@ pub struct AgentSpec {
     pub turns: u32,
     /// The most bytes of an answer that the model sees. The log has the rest, and the agent can read it in parts.
     pub tool_output_max: usize,
+    /// What it does if most of its window is used.
+    pub when_full: WhenFull,
     /// The tool choice in a request with native tools. `None` sends nothing.
     pub tool_choice: Option<ToolChoice>,
     /// The groups of the core's tools that its model is told of. In text it may use the others too.
@@ -125,6 +127,15 @@ pub enum ThinkingRule {
     Required,
     /// As the model likes.
     Free,
+}
+
+/// What an agent does if its window fills up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It goes on, and is asked for its final when nothing more fits.
+    Final,
+    /// It clears its view except for the request and the last messages.
+    Clear,
 }
 
 /// How many actions a turn may hold.

@@ -12,7 +12,7 @@ use crate::dialect;
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, CallHistory, HeldAnswer, ModelFault, ModelFaultKind, ModelRequest, Models, NoAnswer,
+    self, CallHistory, HeldAnswer, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest, Models, NoAnswer,
     OutgoingRequest, RequestLedger, RequestToolChoice, StopReason,
 };
 use crate::model_answer::{self, HeardAnswer};
@@ -82,7 +82,7 @@ pub(crate) async fn ask_once(
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
-            return Ok(TurnOutcome::Heard(heard));
+            return Ok(TurnOutcome::Heard(heard.with_tokens_in(outcome.tokens_in)));
         }
     }
     // The same turn asks the same question. Even if its prompt reads differently by now, the answer already paid for
@@ -96,7 +96,7 @@ pub(crate) async fn ask_once(
     line.put_blob(prompt.text.clone()).await?;
     let asked = model::EstimatedRequest {
         request: build_request(&ask, header, &past),
-        tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
+        tokens_in: ask.header.used,
         is_single,
     };
     let mut books = JournalLedger { line, prompt: prompt.hash, of: 0 };
@@ -106,7 +106,9 @@ pub(crate) async fn ask_once(
             let words = "the provider would not let the model answer".to_owned();
             TurnOutcome::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
         }
-        Ok(answer) => TurnOutcome::Heard(HeardAnswer { parts: answer.parts, stop: answer.stop }),
+        Ok(ModelAnswer { parts, stop, usage, .. }) => {
+            TurnOutcome::Heard(HeardAnswer { parts, stop, tokens_in: usage.tokens_in })
+        }
         Err(NoAnswer::Fault(fault)) if models.are_away(name, &fault) => {
             let code = fault.kind.code().to_owned();
             TurnOutcome::Away { model: name.clone(), code, words: fault.words }
@@ -136,7 +138,8 @@ fn has_been_away(past: &EarlierEntries) -> bool {
 /// The last answer that earlier attempts got.
 fn find_bought(past: &EarlierEntries) -> Option<HeardAnswer> {
     past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
-        JournalEntry::Result(outcome) => HeardAnswer::from_text(&outcome.stop, &outcome.text),
+        JournalEntry::Result(outcome) => HeardAnswer::from_text(&outcome.stop, &outcome.text)
+            .map(|heard| heard.with_tokens_in(outcome.tokens_in)),
         JournalEntry::Started(_) => None,
     })
 }

@@ -45,7 +45,8 @@ impl ViewCollector {
     fn take_entry(&mut self, shown: ViewEntry) {
         match shown {
             ViewEntry::Words(words) => {
-                self.enter_turn(words.turn).heard = HeardAnswer::from_text(&words.stop, &words.text);
+                let heard = HeardAnswer::from_text(&words.stop, &words.text);
+                self.enter_turn(words.turn).heard = heard.map(|heard| heard.with_tokens_in(words.tokens_in));
             }
             ViewEntry::Message(message) => match message.spot {
                 MessageSpot::Request => {

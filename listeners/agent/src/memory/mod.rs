@@ -4,9 +4,11 @@
 //! Events come in; messages for a model, and the links of the prompt's chain, go out. Both ways of building it lead
 //! to the same messages, so nothing here depends on ids, times or attempts.
 
+mod hidden;
 mod segment;
 mod tasks;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use systole_kit::Payload;
@@ -23,6 +25,7 @@ use crate::spec::Dialect;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::tools::write_tools;
 
+pub(crate) use hidden::list_results;
 use segment::TurnBefore;
 pub(crate) use segment::as_text;
 
@@ -84,7 +87,6 @@ pub(crate) struct AnsweredItem {
 pub(crate) struct PromptSegment {
     pub(crate) messages: Vec<PromptMessage>,
     pub(crate) link: StoredLink,
-    pub(crate) tokens: u64,
 }
 
 /// The conversation of one call.
@@ -101,6 +103,14 @@ pub(crate) struct Conversation {
     /// The prompt itself.
     pub(crate) system: String,
     segments: Vec<PromptSegment>,
+    /// An estimate of the tokens of all messages.
+    said_tokens: u64,
+    /// The tokens that the provider reported for the last request, and the estimate for the same request.
+    reported: Option<(u64, u64)>,
+    /// The results that are left out, by their numbers in the view.
+    hidden: BTreeSet<u64>,
+    /// Whether the last turn cleared the view.
+    pub(crate) has_cleared: bool,
     /// The number of unusable answers in a row.
     pub(crate) unusable: u32,
     /// Why the last of them was unusable: its code and the message to the model.
@@ -137,6 +147,10 @@ impl Conversation {
             base: StoredLink::from_base(&system, &tools),
             system,
             segments: Vec::new(),
+            said_tokens: 0,
+            reported: None,
+            hidden: BTreeSet::new(),
+            has_cleared: false,
             unusable: 0,
             last_failure: None,
             last_thought: None,
@@ -148,6 +162,21 @@ impl Conversation {
             tasks_given: 0,
             put: 0,
         }
+    }
+
+    /// The same, which leaves out these results from now on.
+    pub(crate) fn leave_out(self, hidden: BTreeSet<u64>) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// Whether results are left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
+    /// Takes over what a provider reported about another form of the conversation.
+    pub(crate) fn scale_like(&mut self, other: &Self) {
+        self.reported = other.reported;
     }
 
     /// Begins with the earlier events, in as few links as possible.
@@ -189,13 +218,15 @@ impl Conversation {
         }
         let CallTerms { agent, contracts, tools, .. } = &*self.terms;
         let before = TurnBefore { unusable: self.unusable, tasks_given };
-        let mut messages = segment::build_messages(agent, contracts, &self.mark, happened, before);
+        let mut messages =
+            segment::build_messages(agent, contracts, (&self.mark, &self.hidden), happened, before);
         let is_request = matches!(happened, CallEvent::Request { .. });
         if is_request && agent.dialect == Dialect::XmlFinal {
             let words = prompt::write_slot_lines(agent, tools, &self.nonce);
             let block = MessagePart::Text(write_block(&self.mark, &words));
             messages.iter_mut().take(1).for_each(|message| message.parts.insert(0, block.clone()));
         }
+        self.said_tokens += messages.iter().map(segment::estimate_tokens).sum::<u64>();
         messages
     }
 
@@ -204,9 +235,8 @@ impl Conversation {
             return;
         }
         let text = as_text(&messages);
-        let tokens = messages.iter().map(segment::estimate_tokens).sum();
         let link = StoredLink::from_segment(self.last_hash(), &text);
-        self.segments.push(PromptSegment { messages, link, tokens });
+        self.segments.push(PromptSegment { messages, link });
     }
 
     /// Updates the counters after a turn.
@@ -218,6 +248,7 @@ impl Conversation {
             format!("{}: {}", said("code"), said("message"))
         });
         self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
+        self.count_reported(turn);
         let Some(heard) = &turn.heard else { return };
         let said = [
             heard.joined_text(),
@@ -244,6 +275,23 @@ impl Conversation {
         }
     }
 
+    /// Notes what the provider reported for the turn's request. The conversation still is as it was then, unless the
+    /// turn cleared it, or was asked for a final without all results.
+    fn count_reported(&mut self, turn: &PastTurn) {
+        let has = |name: &str| {
+            let answers = turn.answers.iter().map(|answer| answer.payload.name());
+            answers.into_iter().any(|answer| answer.is_named(systole_kit::namespaces::CORE, name))
+        };
+        self.has_cleared = has("context-cleared");
+        if self.has_cleared {
+            self.reported = None;
+        } else if !has("todo-open") && !has("children-open") {
+            let reported = turn.heard.as_ref().and_then(|heard| heard.tokens_in).filter(|tokens| *tokens > 0);
+            let estimated = self.tokens() + self.terms.tools_tokens;
+            self.reported = reported.map(|reported| (reported, estimated)).or(self.reported);
+        }
+    }
+
     /// The hash of the last link.
     pub(crate) fn last_hash(&self) -> &str {
         self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
@@ -267,8 +315,17 @@ impl Conversation {
 
     /// An estimate of its tokens, the system prompt included.
     pub(crate) fn tokens(&self) -> u64 {
-        let said: u64 = self.segments.iter().map(|segment| segment.tokens).sum();
-        crate::tokens::estimate_message(&self.system) + said
+        crate::tokens::estimate_message(&self.system) + self.said_tokens
+    }
+
+    /// An estimate of the tokens of its next request, tools included, by what the provider reported for the last one.
+    pub(crate) fn window_tokens(&self) -> u64 {
+        let estimated = self.tokens() + self.terms.tools_tokens;
+        let Some((reported, before)) = self.reported else { return estimated };
+        let scaled = u128::from(estimated) * u128::from(reported) / u128::from(before.max(1));
+        let (least, most) = limits::SCALE_PERCENT;
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
+        scaled.clamp(estimated * least / 100, estimated * most / 100)
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
+use super::hidden::describe_hidden;
 use super::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure, tasks};
 use crate::contracts::AgentContracts;
 use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
@@ -35,7 +36,7 @@ pub(super) struct TurnBefore {
 pub(super) fn build_messages(
     agent: &AgentSpec,
     contracts: &AgentContracts,
-    mark: &TextMark,
+    (mark, hidden): (&TextMark, &BTreeSet<u64>),
     happened: &CallEvent,
     before: TurnBefore,
 ) -> Vec<PromptMessage> {
@@ -52,9 +53,10 @@ pub(super) fn build_messages(
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
         }
-        CallEvent::Turn(turn) => turn_messages(agent, contracts, mark, turn, before),
+        CallEvent::Turn(turn) => turn_messages(agent, contracts, (mark, hidden), turn, before),
         CallEvent::Overheard(overheard) => {
-            let teller = SegmentWriter { agent, contracts, mark, taken: None, unusable: before.unusable };
+            let unusable = before.unusable;
+            let teller = SegmentWriter { agent, contracts, mark, hidden, taken: None, unusable };
             vec![PromptMessage {
                 role: MessageAuthor::User,
                 parts: vec![MessagePart::Text(teller.describe_overheard(overheard))],
@@ -66,7 +68,7 @@ pub(super) fn build_messages(
 fn turn_messages(
     agent: &AgentSpec,
     contracts: &AgentContracts,
-    mark: &TextMark,
+    (mark, hidden): (&TextMark, &BTreeSet<u64>),
     turn: &PastTurn,
     before: TurnBefore,
 ) -> Vec<PromptMessage> {
@@ -77,7 +79,8 @@ fn turn_messages(
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(PromptMessage { role: MessageAuthor::Assistant, parts });
     }
-    let teller = SegmentWriter { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
+    let unusable = before.unusable;
+    let teller = SegmentWriter { agent, contracts, mark, hidden, taken: taken.as_ref(), unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
         parts.extend(teller.list_results(heard, turn));
@@ -126,6 +129,8 @@ struct SegmentWriter<'a> {
     agent: &'a AgentSpec,
     contracts: &'a AgentContracts,
     mark: &'a TextMark,
+    /// The results that are left out.
+    hidden: &'a BTreeSet<u64>,
     taken: Option<&'a ReadAnswer>,
     unusable: u32,
 }
@@ -243,9 +248,18 @@ impl SegmentWriter<'_> {
         }
     }
 
+    /// The line in place of an answer that is left out.
+    fn describe_hidden(&self, answer: &AnsweredItem) -> Option<String> {
+        let name = self.find_act(answer.ordinal).map(|(_, act)| act.name.as_str());
+        describe_hidden(self.hidden, answer, name).map(|words| self.mark.cover_mark(&words))
+    }
+
     /// An answer as the result of a call: the text, and whether it is a failure.
     fn describe_answer(&self, answer: &AnsweredItem) -> (String, bool) {
         let payload = &answer.payload;
+        if let Some(words) = self.describe_hidden(answer) {
+            return (words, false);
+        }
         if payload.name().is_named(namespaces::CORE, "system-error") {
             return (self.mark.cover_mark(&read_failure(payload).words), true);
         }
@@ -261,7 +275,8 @@ impl SegmentWriter<'_> {
 
     /// The result of one element of a change set. A failure of the whole set is the result of each.
     fn told_part(&self, answer: &AnsweredItem, part: usize) -> (String, bool) {
-        let Some(change) = change_words(&answer.payload) else { return self.describe_answer(answer) };
+        let shown = change_words(&answer.payload).filter(|_| self.describe_hidden(answer).is_none());
+        let Some(change) = shown else { return self.describe_answer(answer) };
         let (words, is_failure) = change.find_result(part + 1);
         let words = shorten_text(words, self.agent.tool_output_max);
         (self.mark.cover_mark(&words), is_failure)
@@ -333,6 +348,9 @@ impl SegmentWriter<'_> {
         let (act, payload) = (place.act, &answer.payload);
         if is_own_failure(payload) {
             return self.write_unusable(payload);
+        }
+        if let Some(words) = self.describe_hidden(answer) {
+            return self.write_result(place, &escape_markup(&words));
         }
         if let Some((_, act)) = act.filter(|(_, act)| !act.parts.is_empty())
             && change_words(payload).is_some()

@@ -258,6 +258,13 @@ pub(crate) fn await_all() -> Option<Payload> {
     Payload::from_trusted(writer.finish().into()).ok()
 }
 
+/// Clears the view except for its last messages.
+pub(crate) fn clear_context(keep: u64) -> Option<Payload> {
+    let mut writer = XmlWriter::new();
+    writer.open(CLEAR).xmlns(namespaces::CORE).number("keep", keep).empty();
+    Payload::from_trusted(writer.finish().into()).ok()
+}
+
 /// The actions that a thread may begin with, without a recipient.
 pub(crate) fn list_spawnable(contracts: &AgentContracts) -> impl Iterator<Item = &PeerAction> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)

@@ -45,3 +45,4 @@ mod tasks;
 mod text_anywhere;
 mod tls;
 mod together;
+mod window;

@@ -53,6 +53,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
+        when_full: spec::WhenFull::Final,
         tool_choice: None,
         core_tools: spec::CoreToolGroup::list_all(),
         folders: Vec::new(),
@@ -86,7 +87,7 @@ pub(crate) fn section(name: &str, lines: &[&str], is_list: bool) -> spec::Prompt
     }
 }
 
-fn limits() -> spec::ModelSpec {
+pub(crate) fn limits() -> spec::ModelSpec {
     spec::ModelSpec {
         name: "main".to_owned(),
         provider: spec::Provider::Script,

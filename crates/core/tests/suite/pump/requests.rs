@@ -22,7 +22,16 @@ fn starts(stage: &mut DecideStage, turn: u32, id: u64) -> String {
 fn ends(stage: &mut DecideStage, id: u64, of: u64, stop: &str, tokens: u64) {
     let (tokens_in, tokens_out) = (Some(tokens), Some(0));
     let (stop, text) = (stop.to_owned(), "so".to_owned());
-    let outcome = ModelCallOutcome { of, stop, tokens_in, tokens_out, money: None, text, blobs: Vec::new() };
+    let outcome = ModelCallOutcome {
+        of,
+        stop,
+        tokens_in,
+        tokens_out,
+        money: None,
+        text,
+        blobs: Vec::new(),
+        details: OutcomeDetails::default(),
+    };
     stage.says(&root(), "1", 1, journals(id, JournalEntry::Result(outcome)));
 }
 
