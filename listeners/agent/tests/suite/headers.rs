@@ -54,7 +54,7 @@ async fn e12_an_ordinary_turn_has_no_header_and_the_last_two_have_one() {
 async fn e12_a_window_that_is_half_full_is_news() {
     let agent = || AgentSpec { tool_output_max: 1 << 20, turns: 50, ..helper(Dialect::Native) };
     // A character in three is a token, and the window has 32,000.
-    let headers = headers(agent(), 4, &"found it ".repeat(2_500)).await;
+    let headers = headers(agent(), 4, &"found it ".repeat(2_200)).await;
     let is_told: Vec<bool> = headers.iter().map(|header| !header.is_empty()).collect();
     assert_eq!(is_told, [false, false, false, true], "{headers:?}");
 }
