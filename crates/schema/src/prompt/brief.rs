@@ -92,12 +92,20 @@ fn describe_atomic(simple: &SimpleType, base: Builtin) -> String {
     words.concat()
 }
 
+/// Patterns of any text with a visible character. The profile refuses the others, whose repetitions overlap.
+const NOT_BLANK: [&str; 2] = ["\\s*\\S[\\s\\S]*", "\\s*\\S(\\s|\\S)*"];
+
 /// The patterns that nothing else describes.
 fn describe_patterns(simple: &SimpleType, said: &[&str]) -> Option<String> {
     let steps = simple.patterns.iter().map(|step| {
         let sources: Vec<&str> = step.iter().map(|pattern| pattern.value.source.as_str()).collect();
         sources.join(" or ")
     });
-    let each: Vec<String> = steps.filter(|source| !said.contains(&source.as_str())).collect();
-    (!each.is_empty()).then(|| format!("matching {}", each.join(" and ")))
+    let steps = steps.filter(|source| !said.contains(&source.as_str()));
+    let (blank, each): (Vec<String>, Vec<String>) =
+        steps.partition(|source| NOT_BLANK.contains(&source.as_str()));
+    let matching = (!each.is_empty()).then(|| format!("matching {}", each.join(" and ")));
+    let words: Vec<String> =
+        (!blank.is_empty()).then(|| "not blank".to_owned()).into_iter().chain(matching).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }

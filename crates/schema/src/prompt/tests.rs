@@ -46,3 +46,22 @@ fn g9_no_value_of_a_schema_begins_a_line_of_a_prompt() {
     assert!(example.contains("y&#10;&#9;- "), "{example}");
     assert_eq!(model.explain_payload(example.as_bytes()), None, "{example}");
 }
+
+#[test]
+fn g9_a_pattern_of_any_visible_text_reads_not_blank() {
+    let of = |patterns: &[&str]| {
+        let patterns: String =
+            patterns.iter().map(|pattern| format!("<xs:pattern value=\"{pattern}\"/>")).collect();
+        let schema = format!(
+            r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:t" targetNamespace="urn:t"
+    elementFormDefault="qualified"><xs:element name="t"><xs:complexType><xs:sequence><xs:element name="a"><xs:simpleType><xs:restriction base="xs:string">{patterns}</xs:restriction></xs:simpleType></xs:element></xs:sequence></xs:complexType></xs:element></xs:schema>"#
+        );
+        SchemaModel::from_xsd(schema.as_bytes()).unwrap().write_prompt("t").unwrap()
+    };
+    for blank in [r"\s*\S[\s\S]*", r"\s*\S(\s|\S)*"] {
+        let line = of(&[blank]);
+        assert!(line.contains("<a>(text, not blank, required)"), "{blank}: {line}");
+    }
+    let line = of(&["[a-z]+"]);
+    assert!(line.contains("<a>(text, matching [a-z]+, required)"), "{line}");
+}
