@@ -32,6 +32,7 @@ fn start() -> JournalEntry {
         prompt,
         reserve_tokens: None,
         reserve_money: None,
+        wait_ms: None,
     })
 }
 

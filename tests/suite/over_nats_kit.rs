@@ -307,6 +307,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             prompt: "a".repeat(64),
             reserve_tokens: Some(9),
             reserve_money: None,
+            wait_ms: None,
         };
         let start = turn.journal(JournalEntry::Started(started)).unwrap();
         let outcome = ModelCallOutcome {

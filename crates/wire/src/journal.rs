@@ -37,6 +37,8 @@ pub struct ModelStarted {
     pub reserve_tokens: Option<u64>,
     /// The most that the call may cost.
     pub reserve_money: Option<Money>,
+    /// How many milliseconds later the model is called, if its rate delays the call.
+    pub wait_ms: Option<u64>,
 }
 
 /// The outcome of a model call.
@@ -112,11 +114,12 @@ impl JournalEntry {
             .attr_if("attempt", attempt.as_deref())
             .attr("kind", self.kind());
         match self {
-            Self::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money }) => start
+            Self::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money, wait_ms }) => start
                 .attr("model", model)
                 .attr("prompt", prompt)
                 .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
                 .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
+                .attr_if("wait", number(*wait_ms).as_deref())
                 .empty(),
             Self::Result(outcome) => {
                 let ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details } =
@@ -143,6 +146,7 @@ impl JournalEntry {
                     prompt: read_hash(gate, tag, "prompt")?,
                     reserve_tokens: read_count(gate, tag, "reserve-tokens")?,
                     reserve_money: read_money(gate, tag, "reserve-money")?,
+                    wait_ms: read_count(gate, tag, "wait")?,
                 };
                 let text = gate.text_inside()?;
                 if !text.trim_matches(crate::characters::is_white).is_empty() {

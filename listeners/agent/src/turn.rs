@@ -146,6 +146,7 @@ impl RequestLedger for JournalLedger<'_> {
             prompt: self.prompt.clone(),
             reserve_tokens: Some(going.reserve.tokens),
             reserve_money: going.reserve.money,
+            wait_ms: going.wait_ms,
         };
         self.of = self.line.journal(JournalEntry::Started(started)).await?;
         Ok(())

@@ -302,7 +302,8 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
             let prompt = line.put_blob(format!("prompt {turn}")).await.unwrap();
             assert_eq!(prompt, Digest::hash_bytes(format!("prompt {turn}").as_bytes()).to_string());
             let (reserve_tokens, reserve_money) = (None, None);
-            let started = ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money };
+            let started =
+                ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money, wait_ms: None };
             let of = line.journal(JournalEntry::Started(started)).await.unwrap();
             let (stop, text) = ("end".to_owned(), format!("words of turn {turn}"));
             let outcome = ModelCallOutcome {

@@ -96,6 +96,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
             prompt,
             reserve_tokens: tokens,
             reserve_money: money,
+            wait_ms: tokens,
         }),
         JournalEntry::Result(ModelCallOutcome {
             of: 1,

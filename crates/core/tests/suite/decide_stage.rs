@@ -185,7 +185,13 @@ pub(crate) fn prompt(letter: char) -> String {
 
 pub(crate) fn started() -> JournalEntry {
     let (model, prompt) = ("m".to_owned(), prompt('a'));
-    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: None, reserve_money: None })
+    JournalEntry::Started(ModelStarted {
+        model,
+        prompt,
+        reserve_tokens: None,
+        reserve_money: None,
+        wait_ms: None,
+    })
 }
 
 pub(crate) fn result(of: u64, text: &str) -> JournalEntry {

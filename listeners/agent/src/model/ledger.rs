@@ -35,6 +35,8 @@ pub struct OutgoingRequest<'a> {
     pub attempt: u32,
     /// The most that it may use and cost.
     pub reserve: RequestReserve,
+    /// How many milliseconds it waits before it goes out, because of the rate of the model.
+    pub wait_ms: Option<u64>,
 }
 
 /// The outcome of a request.

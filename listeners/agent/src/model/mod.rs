@@ -29,6 +29,7 @@ mod partial_answer;
 mod pauses;
 mod price;
 mod providers;
+mod rates;
 mod reasoning;
 mod request;
 mod unfit;
@@ -47,6 +48,7 @@ pub use models::{EstimatedRequest, Models, NoAnswer};
 pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
 pub use price::{RequestReserve, compute_cost, reserve_cost};
 pub use providers::{Provider, ProviderRow};
+pub use rates::RateGate;
 pub use request::{
     CallHistory, MessageAuthor, MessagePart, ModelRequest, NativeCall, PromptMessage, RequestToolChoice, Tool,
 };

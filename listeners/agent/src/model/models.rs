@@ -16,6 +16,7 @@ use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
 use super::{
     AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
+    RateGate,
 };
 use crate::limits;
 use crate::spec::{self, Provider};
@@ -34,6 +35,8 @@ struct ModelEntry {
     asked: Arc<dyn Model>,
     /// One permit for each request that may run.
     places: Semaphore,
+    /// The count of its requests and tokens.
+    gate: Arc<RateGate>,
 }
 
 /// A request to a model, and its maximum of input tokens.
@@ -78,7 +81,10 @@ impl Models {
         for (model, asked) in models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
-            if entries.insert(name.clone(), ModelEntry { model, asked, places }).is_some() {
+            if entries
+                .insert(name.clone(), ModelEntry { model, asked, places, gate: Arc::default() })
+                .is_some()
+            {
                 return Err(AdapterFault::new(format!("two models are called {name}: rename one")));
             }
         }
@@ -97,6 +103,15 @@ impl Models {
     #[must_use]
     pub fn with_sleeper(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
+    }
+
+    /// The same models, which share the counts of their requests and tokens with others of their names.
+    #[must_use]
+    pub fn with_gates(mut self, gates: &mut BTreeMap<String, Arc<RateGate>>) -> Self {
+        for (name, entry) in &mut self.entries {
+            entry.gate = Arc::clone(gates.entry(name.clone()).or_default());
+        }
+        self
     }
 
     /// The model of that name.
@@ -169,28 +184,29 @@ impl Models {
         ledger: &mut L,
         watcher: &Arc<Mutex<AnswerWatcher>>,
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
-        let ModelEntry { model, asked, places } = entry;
+        let ModelEntry { model, asked, places, gate } = entry;
         let written = ask.request.max_output.min(model.max_output);
         let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, written);
         let mut attempt = 1;
         loop {
             // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
-            ledger
-                .record_start(OutgoingRequest { model, attempt, reserve })
-                .await
-                .map_err(NoAnswer::Halted)?;
+            let wait = gate.take_request(&model.rate, ask.tokens_in);
+            let wait_ms = Some(to_ms(wait)).filter(|ms| *ms > 0);
+            let going = OutgoingRequest { model, attempt, reserve, wait_ms };
+            ledger.record_start(going).await.map_err(NoAnswer::Halted)?;
+            if wait_ms.is_some() {
+                self.sleeper.sleep(wait).await;
+            }
             let outcome = asked.ask(ask.request.clone(), share_watcher(watcher)).await;
             drop(place);
             let failed = outcome.as_ref().err();
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
-            let again = pause.map(|pause| NextRequest {
-                pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-                number: attempt + 1,
-                most,
-            });
+            let again = pause.map(|pause| NextRequest { pause_ms: to_ms(pause), number: attempt + 1, most });
             let mut ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
             ended.details.again = again;
+            let used = ended.tokens_in.unwrap_or(0).saturating_add(ended.tokens_out.unwrap_or(0));
+            gate.add_tokens(&model.rate, used.saturating_sub(ask.tokens_in));
             ledger.record_end(ended).await.map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
@@ -231,6 +247,10 @@ impl Models {
             _ => fault,
         }
     }
+}
+
+fn to_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A missing script answer is missing the second time too. The faults that a script simulates have a status or are cuts.

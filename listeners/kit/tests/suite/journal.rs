@@ -26,6 +26,7 @@ fn started() -> ModelStarted {
         prompt: PROMPT.into(),
         reserve_tokens: Some(1_200),
         reserve_money: Money::parse("0.0134 USD"),
+        wait_ms: None,
     }
 }
 
@@ -419,7 +420,13 @@ pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
     prop_oneof![
         (word, "[0-9a-f]{64}", number(), money()).prop_map(
             |(model, prompt, reserve_tokens, reserve_money)| {
-                JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money })
+                JournalEntry::Started(ModelStarted {
+                    model,
+                    prompt,
+                    reserve_tokens,
+                    reserve_money,
+                    wait_ms: None,
+                })
             }
         ),
         (any::<u64>(), word, number(), number(), money(), crate::reply::words()).prop_map(

@@ -42,7 +42,7 @@ fn begins(dice: &mut SeededDice) -> JournalEntry {
     let reserve_tokens = says.then(|| dice.between(10, 60));
     let reserve_money =
         Money::parse(if dice.permille(50) { "0.01 EUR" } else { "0.01 USD" }).filter(|_| says);
-    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money })
+    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money, wait_ms: None })
 }
 
 fn ends(of: u64, dice: &mut SeededDice) -> JournalEntry {

@@ -26,7 +26,13 @@ fn starts(id: u64, text: &str) -> JudgedContent {
     let (reserve_tokens, reserve_money) = (None, None);
     journals(
         id,
-        JournalEntry::Started(ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money }),
+        JournalEntry::Started(ModelStarted {
+            model: "m".into(),
+            prompt,
+            reserve_tokens,
+            reserve_money,
+            wait_ms: None,
+        }),
     )
 }
 

@@ -300,7 +300,13 @@ pub(crate) fn thinking() -> DecideStage {
 
 fn start_of(tokens: u64, money: &str) -> JournalEntry {
     let (model, prompt, reserve_money) = ("m".to_owned(), prompt('a'), Money::parse(money));
-    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: Some(tokens), reserve_money })
+    JournalEntry::Started(ModelStarted {
+        model,
+        prompt,
+        reserve_tokens: Some(tokens),
+        reserve_money,
+        wait_ms: None,
+    })
 }
 
 #[test]

@@ -11,7 +11,16 @@ use super::*;
 fn start(tokens: Option<u64>, money: Option<&str>) -> JudgedContent {
     let reserve_money = money.map(|money| Money::parse(money).unwrap());
     let (model, prompt) = ("m".to_owned(), prompt('a'));
-    journals(8, JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: tokens, reserve_money }))
+    journals(
+        8,
+        JournalEntry::Started(ModelStarted {
+            model,
+            prompt,
+            reserve_tokens: tokens,
+            reserve_money,
+            wait_ms: None,
+        }),
+    )
 }
 
 /// The same under another number.

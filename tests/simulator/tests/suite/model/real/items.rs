@@ -118,6 +118,7 @@ pub(super) fn entry(id: u64, written: &Written) -> JudgedContent {
             prompt: "a".repeat(64),
             reserve_tokens: *tokens,
             reserve_money: most.as_ref().map(money),
+            wait_ms: None,
         }),
         Written::Ends { of, tokens, money: cost } => JournalEntry::Result(ModelCallOutcome {
             of: *of,
