@@ -304,7 +304,7 @@ impl Asking<'_> {
             CallState::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let again = match cause {
-            CallWait::Out { .. } => self.model_pause(thread, path, call)?,
+            CallWait::Out { .. } => self.find_pause(thread, path, call)?,
             _ => None,
         };
         let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
@@ -445,7 +445,7 @@ impl Asking<'_> {
     }
 
     /// The model that is asked after a pause, if the newest entry of the journal of the due turn says so.
-    fn model_pause(
+    fn find_pause(
         &self,
         thread: &Thread,
         path: &CallPath,

@@ -59,7 +59,7 @@ pub struct ModelCallOutcome {
     /// The hashes of the documents that hold the text, in order, if an entry has no room for it.
     pub blobs: Vec<String>,
     /// What else is known.
-    pub details: OutcomeDetails,
+    pub details: Box<OutcomeDetails>,
 }
 
 impl ModelCallOutcome {
@@ -164,7 +164,7 @@ impl JournalEntry {
                 tokens_out: read_count(gate, tag, "out")?,
                 money: read_money(gate, tag, "money")?,
                 blobs: read_hashes(gate, tag, "blobs")?,
-                details: OutcomeDetails::from_tag(gate, tag)?,
+                details: Box::new(OutcomeDetails::from_tag(gate, tag)?),
                 text: gate.text_inside()?,
             })),
             other => {

@@ -11,7 +11,7 @@ use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
 use systole_kit::ask::{BytePage, MessageSpot, PumpQuestion, ViewEntry, ViewedMessage};
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
 use systole_kit::{DocumentLimits, Payload, reply};
@@ -314,7 +314,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
                 money: None,
                 text,
                 blobs: Vec::new(),
-                details: OutcomeDetails::default(),
+                details: Box::default(),
             };
             line.journal(JournalEntry::Result(outcome)).await.unwrap();
             line.notice("agent.repaired", "a fence was taken away").await.unwrap();

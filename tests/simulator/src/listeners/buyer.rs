@@ -2,7 +2,7 @@
 //! twice, some results without a start, and sometimes a question for the journal.
 
 use systole_kit::ask::PumpQuestion;
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 use systole_soak::dice::SeededDice;
 
@@ -58,6 +58,6 @@ fn ends(of: u64, dice: &mut SeededDice) -> JournalEntry {
         money,
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     })
 }

@@ -2,7 +2,7 @@
 //! room. A call that may only answer gets one answer beyond the limit.
 
 use systole_core::types::budget::{Budgets, UsedAmounts};
-use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_wire::money::Money;
 
 use super::budgets::stage;
@@ -45,7 +45,7 @@ fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> JudgedCo
             money,
             text,
             blobs: Vec::new(),
-            details: OutcomeDetails::default(),
+            details: Box::default(),
         }),
     )
 }
