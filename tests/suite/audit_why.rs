@@ -411,7 +411,7 @@ fn hostile(depth: u32) -> WaitReason {
         attempt: u32::MAX,
         failures: vec![FailedAttempt { code: None, words, at: Millis(0) }],
         program: Some(program),
-        again: Some(ModelPause { model: evil.clone(), at: Millis(u64::MAX), number: 4, most: 10 }),
+        again: Some(ModelPause { model: evil.clone(), at: Millis(u64::MAX), again: Some((4, 10)) }),
         away: Some(evil),
         told_from: u64::MAX,
         below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },

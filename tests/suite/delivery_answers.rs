@@ -33,6 +33,7 @@ fn start() -> JournalEntry {
         guided: None,
         reserve_tokens: None,
         reserve_money: None,
+        wait_ms: None,
     })
 }
 

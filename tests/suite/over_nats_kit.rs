@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use systole_kit::Payload;
 use systole_kit::ask::PumpQuestion;
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
 
 use crate::over_nats::without_waits;
@@ -308,6 +308,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             guided: None,
             reserve_tokens: Some(9),
             reserve_money: None,
+            wait_ms: None,
         };
         let start = turn.journal(JournalEntry::Started(started)).unwrap();
         let outcome = ModelCallOutcome {
@@ -315,7 +316,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             stop: "end".to_owned(),
             text: "words".to_owned(),
             blobs: Vec::new(),
-            details: OutcomeDetails::default(),
+            details: Box::default(),
             tokens_in: Some(5),
             tokens_out: Some(2),
             money: None,

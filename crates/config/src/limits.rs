@@ -31,6 +31,8 @@ pub(crate) const SCHEDULES: usize = 256;
 pub(crate) const PLACES: usize = 16;
 /// Tokens that a request keeps free, because the provider may count differently.
 pub(crate) const SPARE_TOKENS: u64 = 256;
+/// The largest amount of a model's rate.
+pub(crate) const RATE_AMOUNT: u64 = 1_000_000_000;
 /// Tokens of an answer, by default.
 pub(crate) const SMALL_OUTPUT: u64 = 4_000;
 /// Tokens of an answer with its reasoning, or from a provider's own server, by default.

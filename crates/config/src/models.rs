@@ -5,7 +5,8 @@
 //! message, and not in the shown lines around it.
 
 use systole_agent::spec::{
-    ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider, RequestRetry,
+    AmountRate, ModelRates, ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider,
+    RequestRetry,
 };
 use systole_kit::money::{Currency, Money};
 
@@ -14,7 +15,7 @@ use super::forms::{
     AnyText, CountWithin, NameSet, NamedSection, PartyMap, PauseRange, TokensWithin, WaitTime, WordChoice,
     WordOf, YesNo, read_parsed,
 };
-use super::key::KeyForm;
+use super::key::{KeyForm, THOUSANDS};
 use super::params::FreeParameters;
 use super::reach::{HeaderVariables, KeyVariable, WebAddress};
 use super::secrets::{BY_NAME, SECRET, spare};
@@ -55,6 +56,7 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
     price: optional("none") <PriceKeys> "what its tokens cost";
     at_once: default(4) <CountWithin<1, 1024>> "requests to it that may be open at once, {bounds}";
+    rate: below <RateKeys> "how many requests and tokens it takes in a time, from all agents of a process";
     retry: below <RetryKeys> "how failed requests are repeated";
     fallback: default(Vec::new()) <NameSet> "models to ask if this one cannot answer, in order";
 } }
@@ -71,6 +73,11 @@ section! { PriceKeys with own {
     cache_write: optional("as `in`") <TokenPrice> "tokens that it writes to the provider's cache";
     per: default(1_000_000) <RequestTokens> "for how many tokens these are";
     currency: optional("required") <CurrencyName> "the currency, three capital letters";
+} }
+
+section! { RateKeys {
+    requests: optional("any number") <AmountRateText> "requests in a second, a minute or an hour, as 60/m; as many as that may go out at once";
+    tokens: optional("any number") <AmountRateText> "tokens, read and written, as 100k/m";
 } }
 
 section! { RetryKeys {
@@ -154,6 +161,10 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         params: keys.params.value,
         price,
         at_once: usize::try_from(keys.at_once.value).unwrap_or(1),
+        rate: ModelRates {
+            requests: keys.rate.requests.map(|rate| rate.value),
+            tokens: keys.rate.tokens.map(|rate| rate.value),
+        },
         retry: RequestRetry { attempts: keys.retry.attempts.value, first_ms, longest_ms },
         fallback: fallback.iter().map(|named| named.value.clone()).collect(),
     };
@@ -254,6 +265,38 @@ fn read_thinking(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opti
     None
 }
 
+form! {
+    /// An amount in a second, a minute or an hour.
+    pub(super) AmountRateText -> AmountRate {
+        KeyForm::Pattern("^[1-9][0-9]{0,8}[kM]?/[smh]$"), read_amount_rate
+    }
+}
+
+fn read_amount_rate(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<AmountRate> {
+    read_parsed(diagnostics, node, path, |text| {
+        let wrong = || {
+            let words = format!("`{text}` is no amount, from 1 up, in a second, a minute or an hour");
+            (words, "60/m, or 100k/m".to_owned())
+        };
+        parse_amount_rate(text).ok_or_else(wrong)
+    })
+}
+
+fn parse_amount_rate(text: &str) -> Option<AmountRate> {
+    let (amount, unit) = text.split_once('/')?;
+    let period_ms = match unit {
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    let found = THOUSANDS.iter().rev().find_map(|(unit, factor)| Some((amount.strip_suffix(unit)?, factor)));
+    let (digits, factor) = found?;
+    let is_plain = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
+    let amount = digits.parse::<u64>().ok().filter(|_| is_plain)?.checked_mul(*factor)?;
+    (amount <= limits::RATE_AMOUNT).then_some(AmountRate { amount, period_ms })
+}
+
 form! { pub(super) CurrencyName -> Currency { KeyForm::Pattern("^[A-Z]{3}$"), read_currency } }
 
 fn read_currency(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Currency> {
@@ -329,6 +372,28 @@ mod tests {
             let mistakes = load_model(keys).map(|model| model.name).expect_err(keys);
             let line = mistakes.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(line.contains(words), "{keys}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_an_amount_in_a_time_and_never_none() {
+        let rate = |amount, period_ms| Some(AmountRate { amount, period_ms });
+        for (keys, requests, tokens) in [
+            ("provider: openai", None, None),
+            (
+                "provider: openai, rate: {requests: 60/m, tokens: 100k/m}",
+                rate(60, 60_000),
+                rate(100_000, 60_000),
+            ),
+            ("provider: openai, rate: {tokens: 2M/h}", None, rate(2_000_000, 3_600_000)),
+        ] {
+            let wanted = ModelRates { requests, tokens };
+            assert_eq!(load_model(keys).map(|model| model.rate), Ok(wanted), "{keys}");
+        }
+        for rate in ["0", "{requests: 0}", "{requests: 0/m}", "{requests: 60/d}", "{tokens: 1.5k/m}"] {
+            let keys = format!("provider: openai, rate: {rate}");
+            let mistakes = load_model(&keys).map(|model| model.name).expect_err(rate);
+            assert!(mistakes.contains("models.main.rate"), "{mistakes}");
         }
     }
 

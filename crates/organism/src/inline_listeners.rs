@@ -10,7 +10,7 @@ use std::sync::Arc;
 use systole_agent::Agent;
 use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{
-    HttpLimits, Model, ModelAccess, ModelAdapter, Models, RealTime, Sleeper, SystemRandom,
+    HttpLimits, Model, ModelAccess, ModelAdapter, Models, RateGate, RealTime, Sleeper, SystemRandom,
 };
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
@@ -90,7 +90,7 @@ pub fn build_agents_with(
     sleeper: &Arc<dyn Sleeper>,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
     let mut listeners: BTreeMap<Name, Arc<dyn InlineListener>> = BTreeMap::new();
-    let mut makers = ModelMakers { scripts, sleeper, adapters: BTreeMap::new() };
+    let mut makers = ModelMakers { scripts, sleeper, adapters: BTreeMap::new(), gates: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
         let models = makers.share_models(file, agent)?;
@@ -115,8 +115,8 @@ pub fn build_models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<A
         return Err(UnmadeAgent::new(words, "models"));
     }
     let sleeper = Arc::new(RealTime) as Arc<dyn Sleeper>;
-    ModelMakers { scripts: &mut ScriptsByFile::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
-        .build_models(file, agent)
+    let (scripts, adapters, gates) = (&mut ScriptsByFile::new(), BTreeMap::new(), BTreeMap::new());
+    ModelMakers { scripts, sleeper: &sleeper, adapters, gates }.build_models(file, agent)
 }
 
 /// Shared by all agents: scripts that were read, and models that are not scripts.
@@ -124,6 +124,8 @@ struct ModelMakers<'m> {
     scripts: &'m mut ScriptsByFile,
     sleeper: &'m Arc<dyn Sleeper>,
     adapters: BTreeMap<String, Arc<dyn Model>>,
+    /// The counts of requests and tokens, by model.
+    gates: BTreeMap<String, Arc<RateGate>>,
 }
 
 impl ModelMakers<'_> {
@@ -134,7 +136,8 @@ impl ModelMakers<'_> {
     ) -> Result<Arc<Models>, UnmadeAgent> {
         let models = self.build_models(file, agent)?;
         let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
-        let made = made.map(|made| Arc::new(made.with_sleeper(self.sleeper.clone())));
+        let made =
+            made.map(|made| Arc::new(made.with_sleeper(self.sleeper.clone()).with_gates(&mut self.gates)));
         made.map_err(|unusable| UnmadeAgent::new(unusable.to_string(), "systole check"))
     }
 

@@ -136,7 +136,7 @@ pub struct WaitReason {
     pub program: Option<ListenerProgram>,
     /// Why the listener is away, if it is and the organism runs.
     pub away: Option<String>,
-    /// The model that is asked again after a pause, if its last request failed.
+    /// The model that is asked after a pause: its last request failed, or its rate delays this one.
     pub again: Option<ModelPause>,
     /// The first record in the log about this.
     pub told_from: u64,
@@ -148,17 +148,15 @@ pub struct WaitReason {
     pub steps: Vec<StepProgress>,
 }
 
-/// A model that is asked again after a pause.
+/// A model that is asked after a pause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelPause {
     /// The model, by its name in the file.
     pub model: String,
-    /// When it is asked again.
+    /// When it is asked.
     pub at: Millis,
-    /// The number of that request.
-    pub number: u32,
-    /// The most requests.
-    pub most: u32,
+    /// The number of that request, and the most of them, if the one before failed. `None`: its rate delays it.
+    pub again: Option<(u32, u32)>,
 }
 
 /// An attempt that failed.
@@ -306,7 +304,7 @@ impl Asking<'_> {
             CallState::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let again = match cause {
-            CallWait::Out { .. } => self.model_pause(thread, path, call)?,
+            CallWait::Out { .. } => self.find_pause(thread, path, call)?,
             _ => None,
         };
         let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
@@ -446,8 +444,8 @@ impl Asking<'_> {
         Ok(below)
     }
 
-    /// The model that is asked again, if the newest entry of the journal of the due turn says so.
-    fn model_pause(
+    /// The model that is asked after a pause, if the newest entry of the journal of the due turn says so.
+    fn find_pause(
         &self,
         thread: &Thread,
         path: &CallPath,
@@ -461,13 +459,16 @@ impl Asking<'_> {
                 continue;
             }
             match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
-                Ok(JournalEntry::Started(started)) => (model, found) = (started.model, None),
+                Ok(JournalEntry::Started(started)) => {
+                    model = started.model;
+                    let at = started.wait_ms.map(|wait_ms| h.time.add_ms(wait_ms));
+                    found = at.map(|at| ModelPause { model: model.clone(), at, again: None });
+                }
                 Ok(JournalEntry::Result(outcome)) => {
                     found = outcome.details.again.map(|next| ModelPause {
                         model: model.clone(),
                         at: h.time.add_ms(next.pause_ms),
-                        number: next.number,
-                        most: next.most,
+                        again: Some((next.number, next.most)),
                     });
                 }
                 Err(_) => {}

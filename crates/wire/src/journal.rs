@@ -42,6 +42,8 @@ pub struct ModelStarted {
     pub reserve_tokens: Option<u64>,
     /// The most that the call may cost.
     pub reserve_money: Option<Money>,
+    /// How many milliseconds later the model is called, if its rate delays the call.
+    pub wait_ms: Option<u64>,
 }
 
 /// The outcome of a model call.
@@ -62,7 +64,7 @@ pub struct ModelCallOutcome {
     /// The hashes of the documents that hold the text, in order, if an entry has no room for it.
     pub blobs: Vec<String>,
     /// What else is known.
-    pub details: OutcomeDetails,
+    pub details: Box<OutcomeDetails>,
 }
 
 impl ModelCallOutcome {
@@ -125,13 +127,16 @@ impl JournalEntry {
             .attr_if("attempt", attempt.as_deref())
             .attr("kind", self.kind());
         match self {
-            Self::Started(ModelStarted { model, prompt, guided, reserve_tokens, reserve_money }) => start
-                .attr("model", model)
-                .attr("prompt", prompt)
-                .attr_if("guided", guided.as_deref())
-                .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
-                .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
-                .empty(),
+            Self::Started(ModelStarted { model, prompt, guided, reserve_tokens, reserve_money, wait_ms }) => {
+                start
+                    .attr("model", model)
+                    .attr("prompt", prompt)
+                    .attr_if("guided", guided.as_deref())
+                    .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
+                    .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
+                    .attr_if("wait", number(*wait_ms).as_deref())
+                    .empty()
+            }
             Self::Result(outcome) => {
                 let ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details } =
                     outcome;
@@ -158,6 +163,7 @@ impl JournalEntry {
                     guided: read_guided(gate, tag)?,
                     reserve_tokens: read_count(gate, tag, "reserve-tokens")?,
                     reserve_money: read_money(gate, tag, "reserve-money")?,
+                    wait_ms: read_count(gate, tag, "wait")?,
                 };
                 let text = gate.text_inside()?;
                 if !text.trim_matches(crate::characters::is_white).is_empty() {
@@ -175,7 +181,7 @@ impl JournalEntry {
                 tokens_out: read_count(gate, tag, "out")?,
                 money: read_money(gate, tag, "money")?,
                 blobs: read_hashes(gate, tag, "blobs")?,
-                details: OutcomeDetails::from_tag(gate, tag)?,
+                details: Box::new(OutcomeDetails::from_tag(gate, tag)?),
                 text: gate.text_inside()?,
             })),
             other => {

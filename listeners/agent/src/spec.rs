@@ -252,6 +252,8 @@ pub struct ModelSpec {
     pub price: Option<Price>,
     /// The most requests that may run at once.
     pub at_once: usize,
+    /// How many requests and tokens it takes in a time.
+    pub rate: ModelRates,
     /// How failed requests are retried.
     pub retry: RequestRetry,
     /// Models that are asked if this one cannot answer, by name and in order.
@@ -299,6 +301,24 @@ pub struct ModelTimeouts {
     pub first_ms: Option<u64>,
     /// Between two pieces of content.
     pub between_ms: Option<u64>,
+}
+
+/// How many requests and tokens a model takes in a time, for all agents of a process together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ModelRates {
+    /// Requests.
+    pub requests: Option<AmountRate>,
+    /// Tokens, read and written.
+    pub tokens: Option<AmountRate>,
+}
+
+/// An amount in a time: `60/m`, `100k/m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AmountRate {
+    /// The amount.
+    pub amount: u64,
+    /// The time.
+    pub period_ms: u64,
 }
 
 /// The prices of tokens, each for `per` tokens.

@@ -170,6 +170,7 @@ impl RequestLedger for JournalLedger<'_> {
             prompt: self.prompt.clone(),
             reserve_tokens: Some(going.reserve.tokens),
             reserve_money: going.reserve.money,
+            wait_ms: going.wait_ms,
         };
         self.of = self.line.journal(JournalEntry::Started(started)).await?;
         Ok(())
@@ -181,7 +182,7 @@ impl RequestLedger for JournalLedger<'_> {
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
-        let (of, blobs, details) = (self.of, Vec::new(), came.details);
+        let (of, blobs, details) = (self.of, Vec::new(), Box::new(came.details));
         let mut outcome = ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs, details };
         if let pieces @ [_, _, ..] = model_answer::split_pieces(&outcome.text).as_slice() {
             for piece in pieces {

@@ -11,7 +11,7 @@ use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
 use systole_kit::ask::{BytePage, MessageSpot, PumpQuestion, ViewEntry, ViewedMessage};
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
 use systole_kit::{DocumentLimits, Payload, reply};
@@ -302,8 +302,14 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
             let prompt = line.put_blob(format!("prompt {turn}")).await.unwrap();
             assert_eq!(prompt, Digest::hash_bytes(format!("prompt {turn}").as_bytes()).to_string());
             let (reserve_tokens, reserve_money) = (None, None);
-            let started =
-                ModelStarted { model: "m".into(), prompt, guided: None, reserve_tokens, reserve_money };
+            let started = ModelStarted {
+                model: "m".into(),
+                prompt,
+                guided: None,
+                reserve_tokens,
+                reserve_money,
+                wait_ms: None,
+            };
             let of = line.journal(JournalEntry::Started(started)).await.unwrap();
             let (stop, text) = ("end".to_owned(), format!("words of turn {turn}"));
             let outcome = ModelCallOutcome {
@@ -314,7 +320,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
                 money: None,
                 text,
                 blobs: Vec::new(),
-                details: OutcomeDetails::default(),
+                details: Box::default(),
             };
             line.journal(JournalEntry::Result(outcome)).await.unwrap();
             line.notice("agent.repaired", "a fence was taken away").await.unwrap();

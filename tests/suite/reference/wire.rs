@@ -97,6 +97,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
             guided: None,
             reserve_tokens: tokens,
             reserve_money: money,
+            wait_ms: tokens,
         }),
         JournalEntry::Result(ModelCallOutcome {
             of: 1,
@@ -106,7 +107,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
             money,
             text: text("words"),
             blobs: whole.then(|| "0".repeat(64)).into_iter().collect(),
-            details: OutcomeDetails {
+            details: Box::new(OutcomeDetails {
                 cached: tokens,
                 cache_write: tokens,
                 reasoning: tokens,
@@ -114,7 +115,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
                 fingerprint: whole.then(|| text("f")),
                 request: whole.then(|| text("r")),
                 again: whole.then_some(NextRequest { pause_ms: 7, number: 2, most: 3 }),
-            },
+            }),
         }),
     ]
 }

@@ -29,7 +29,7 @@ pub(crate) use systole_core::types::refusal::Refusal;
 pub(crate) use systole_core::types::time::Millis;
 pub(crate) use systole_wire::ask::PumpQuestion;
 pub(crate) use systole_wire::envelope::Delivered;
-pub(crate) use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+pub(crate) use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 pub(crate) use systole_wire::pump_documents::PumpAnswer;
 pub(crate) use systole_wire::{DocumentLimits, Payload, QName};
 
@@ -191,6 +191,7 @@ pub(crate) fn started() -> JournalEntry {
         guided: None,
         reserve_tokens: None,
         reserve_money: None,
+        wait_ms: None,
     })
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn result(of: u64, text: &str) -> JournalEntry {
         money: None,
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     })
 }
 

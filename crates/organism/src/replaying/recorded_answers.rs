@@ -64,8 +64,11 @@ pub(super) fn copy_measures(own: &mut JournalEntry, then: &JournalEntry, is_live
             own.money = then.money;
             own.details.clone_from(&then.details);
         }
-        (JournalEntry::Started(own), JournalEntry::Started(then)) if is_live => {
-            own.reserve_money = then.reserve_money;
+        (JournalEntry::Started(own), JournalEntry::Started(then)) => {
+            own.wait_ms = then.wait_ms;
+            if is_live {
+                own.reserve_money = then.reserve_money;
+            }
         }
         _ => {}
     }

@@ -245,9 +245,17 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            let again = reason.again.as_ref().map_or_else(String::new, |again| {
-                let (model, left) = (plain(&again.model), clocks::spell_until(again.at, now));
-                format!("; model {model} is asked again in {left} ({} of {})", again.number, again.most)
+            let again = reason.again.as_ref().map_or_else(String::new, |pause| {
+                let (model, left) = (plain(&pause.model), clocks::spell_until(pause.at, now));
+                match pause.again {
+                    Some((number, most)) => {
+                        format!("; model {model} is asked again in {left} ({number} of {most})")
+                    }
+                    None if pause.at > now => {
+                        format!("; model {model} is asked in {left}, as its `rate` allows")
+                    }
+                    None => String::new(),
+                }
             });
             let out = clocks::spell_since(reason.since, now);
             told(format!("{attempt} out for {out}{again}")).ending(ends)
@@ -389,8 +397,8 @@ mod tests {
     #[test]
     fn a_model_that_is_asked_again_is_named_with_the_time_and_the_number() {
         let cause = CallWait::Out { deadline: None, idle_ms: None, then: AfterAttempt::Fails };
-        let again = ModelPause { model: "main".to_owned(), at: Millis(20_000), number: 4, most: 10 };
-        let reason = WaitReason {
+        let again = ModelPause { model: "main".to_owned(), at: Millis(20_000), again: Some((4, 10)) };
+        let mut reason = WaitReason {
             thread: ThreadId::parse("sess-0123456789ab").unwrap(),
             call: CallPath::new_top(1),
             listener: Name::parse("helper").unwrap(),
@@ -411,5 +419,10 @@ mod tests {
         };
         let brief = words(&reason, Millis(12_000)).brief;
         assert_eq!(brief, "attempt 1 of 3 out for 2.0 s; model main is asked again in 8.0 s (4 of 10)");
+        reason.again = Some(ModelPause { model: "main".to_owned(), at: Millis(20_000), again: None });
+        let brief = words(&reason, Millis(12_000)).brief;
+        assert_eq!(brief, "attempt 1 of 3 out for 2.0 s; model main is asked in 8.0 s, as its `rate` allows");
+        let brief = words(&reason, Millis(21_000)).brief;
+        assert_eq!(brief, "attempt 1 of 3 out for 11 s", "it is out by now");
     }
 }

@@ -38,6 +38,8 @@ pub struct OutgoingRequest<'a> {
     pub reserve: RequestReserve,
     /// What holds its answer.
     pub held: Option<HeldAnswer<'a>>,
+    /// How many milliseconds it waits before it goes out, because of the rate of the model.
+    pub wait_ms: Option<u64>,
 }
 
 /// The outcome of a request.

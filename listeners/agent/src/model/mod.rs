@@ -30,6 +30,7 @@ mod partial_answer;
 mod pauses;
 mod price;
 mod providers;
+mod rates;
 mod reasoning;
 mod request;
 mod unfit;
@@ -49,6 +50,7 @@ pub use models::{EstimatedRequest, Models, NoAnswer};
 pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
 pub use price::{RequestReserve, compute_cost, reserve_cost};
 pub use providers::{Provider, ProviderRow};
+pub use rates::RateGate;
 pub use request::{
     AnswerGrammar, CallHistory, MessageAuthor, MessagePart, ModelRequest, NativeCall, PromptMessage,
     RequestToolChoice, Tool,

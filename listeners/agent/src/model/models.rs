@@ -17,6 +17,7 @@ use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
 use super::{
     AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
+    RateGate,
 };
 use crate::limits;
 use crate::spec::{self, Provider};
@@ -36,6 +37,8 @@ struct ModelEntry {
     /// One permit for each request that may run.
     places: Semaphore,
     refused: RefusedFields,
+    /// The count of its requests and tokens.
+    gate: Arc<RateGate>,
 }
 
 /// A request to a model, and its maximum of input tokens.
@@ -81,7 +84,16 @@ impl Models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
             if entries
-                .insert(name.clone(), ModelEntry { model, asked, places, refused: RefusedFields::default() })
+                .insert(
+                    name.clone(),
+                    ModelEntry {
+                        model,
+                        asked,
+                        places,
+                        refused: RefusedFields::default(),
+                        gate: Arc::default(),
+                    },
+                )
                 .is_some()
             {
                 return Err(AdapterFault::new(format!("two models are called {name}: rename one")));
@@ -102,6 +114,15 @@ impl Models {
     #[must_use]
     pub fn with_sleeper(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
+    }
+
+    /// The same models, which share the counts of their requests and tokens with others of their names.
+    #[must_use]
+    pub fn with_gates(mut self, gates: &mut BTreeMap<String, Arc<RateGate>>) -> Self {
+        for (name, entry) in &mut self.entries {
+            entry.gate = Arc::clone(gates.entry(name.clone()).or_default());
+        }
+        self
     }
 
     /// The model of that name.
@@ -181,7 +202,7 @@ impl Models {
         ledger: &mut L,
         watcher: &Arc<Mutex<AnswerWatcher>>,
     ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
-        let ModelEntry { model, asked, places, refused } = entry;
+        let ModelEntry { model, asked, places, refused, gate } = entry;
         let written = ask.request.max_output.min(model.max_output);
         let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, written);
         let mut attempt = 1;
@@ -190,10 +211,13 @@ impl Models {
             let place = places.acquire().await;
             let request = refused.leave_out(&ask.request);
             let held = asked.find_held(&request);
-            ledger
-                .record_start(OutgoingRequest { model, attempt, reserve, held })
-                .await
-                .map_err(NoAnswer::Halted)?;
+            let wait = gate.take_request(&model.rate, ask.tokens_in);
+            let wait_ms = Some(to_ms(wait)).filter(|ms| *ms > 0);
+            let going = OutgoingRequest { model, attempt, reserve, held, wait_ms };
+            ledger.record_start(going).await.map_err(NoAnswer::Halted)?;
+            if wait_ms.is_some() {
+                self.sleeper.sleep(wait).await;
+            }
             let outcome = asked.ask(request.clone(), share_watcher(watcher)).await;
             drop(place);
             let failed = outcome.as_ref().err();
@@ -201,13 +225,11 @@ impl Models {
                 refused.note_refused(held);
             }
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
-            let again = pause.map(|pause| NextRequest {
-                pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-                number: attempt + 1,
-                most,
-            });
+            let again = pause.map(|pause| NextRequest { pause_ms: to_ms(pause), number: attempt + 1, most });
             let mut ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
             ended.details.again = again;
+            let used = ended.tokens_in.unwrap_or(0).saturating_add(ended.tokens_out.unwrap_or(0));
+            gate.add_tokens(&model.rate, used.saturating_sub(ask.tokens_in));
             ledger.record_end(ended).await.map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
@@ -251,6 +273,10 @@ impl Models {
             _ => fault,
         }
     }
+}
+
+fn to_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A missing script answer is missing the second time too. The faults that a script simulates have a status or are cuts.

@@ -35,6 +35,7 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::ModelSpec {
         max_output: 1_000,
         params: Map::new(),
         price: None,
+        rate: spec::ModelRates::default(),
         at_once: 4,
         retry: RequestRetry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
         fallback: Vec::new(),

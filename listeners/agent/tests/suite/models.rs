@@ -47,6 +47,8 @@ pub(crate) struct Books {
     pub(crate) started: usize,
     /// The next requests that failed ones announce.
     again: Vec<NextRequest>,
+    /// How long requests wait for the rate of their model.
+    waits: Vec<u64>,
     /// What else the last answer came with.
     details: OutcomeDetails,
 }
@@ -58,6 +60,7 @@ impl Books {
             no_at: usize::MAX,
             started: 0,
             again: Vec::new(),
+            waits: Vec::new(),
             details: OutcomeDetails::default(),
         }
     }
@@ -72,7 +75,8 @@ impl RequestLedger for Books {
             return Err("budget.tokens");
         }
         let money = going.reserve.money.map(|money| format!(" {money}")).unwrap_or_default();
-        let OutgoingRequest { model, attempt, reserve, .. } = going;
+        let OutgoingRequest { model, attempt, reserve, wait_ms, .. } = going;
+        self.waits.extend(wait_ms);
         self.diary.note(format!("started {} {attempt}: {}{money}", model.name, reserve.tokens));
         Ok(())
     }
@@ -280,6 +284,37 @@ async fn what_a_provider_reports_is_in_the_books_and_in_the_cost() {
         again: None,
     };
     assert_eq!(books.details, wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_holds_requests_back_for_all_that_share_it() {
+    let minute = |amount| Some(spec::AmountRate { amount, period_ms: 60_000 });
+    for (rate, waits) in [
+        (spec::ModelRates { requests: minute(2), tokens: None }, vec![30_000, 30_000]),
+        // Each request has 200 tokens by estimate, and its answer needs 1,200 more.
+        (spec::ModelRates { requests: None, tokens: minute(1_500) }, vec![4_000, 56_000, 56_000]),
+        (spec::ModelRates::default(), vec![]),
+    ] {
+        let diary = Diary::new();
+        let mut gates = std::collections::BTreeMap::new();
+        let mut agents = Vec::new();
+        for _ in 0..2 {
+            let mut answer = good().expect("an answer");
+            (answer.usage.tokens_in, answer.usage.tokens_out) = (Some(200), Some(1_200));
+            let outcomes = Mutex::new(VecDeque::from([Ok(answer.clone()), Ok(answer)]));
+            let (out, most) = (Arc::default(), Arc::default());
+            let told: Arc<dyn Model> =
+                Arc::new(Told { name: "main", outcomes, diary: diary.clone(), out, most });
+            let model = spec::ModelSpec { rate, ..specified("main", &[]) };
+            let models = Models::new(vec![(model, told)], Box::new(Always(0)), &HttpLimits::default());
+            agents.push(models.expect("good models").with_gates(&mut gates));
+        }
+        let mut books = Books::new(&diary);
+        for agent in agents.iter().chain(&agents) {
+            agent.ask_model("main", &asked(), &mut books, unwatched()).await.expect("an answer");
+        }
+        assert_eq!(books.waits, waits, "{rate:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

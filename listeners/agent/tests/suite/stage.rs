@@ -105,6 +105,7 @@ pub(crate) fn limits() -> spec::ModelSpec {
         max_output: 1_000,
         params: serde_json::Map::new(),
         price: None,
+        rate: spec::ModelRates::default(),
         at_once: 4,
         retry: spec::RequestRetry { attempts: 1, first_ms: 1, longest_ms: 1 },
         fallback: Vec::new(),

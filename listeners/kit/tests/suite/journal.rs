@@ -27,6 +27,7 @@ fn started() -> ModelStarted {
         guided: Some("schema".to_owned()),
         reserve_tokens: Some(1_200),
         reserve_money: Money::parse("0.0134 USD"),
+        wait_ms: None,
     }
 }
 
@@ -40,7 +41,7 @@ fn outcome(of: u64, text: &str) -> ModelCallOutcome {
         money: Money::parse("0.002 USD"),
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     }
 }
 
@@ -94,7 +95,8 @@ fn the_details_of_a_result_are_read_whole_and_none_is_required() {
         "<journal {NS} id='9' delivery='d' kind='model-result' of='8' stop='end' in='900' out='7' \
          money='0.002 USD' {attributes}>so</journal>"
     );
-    let entry = JournalEntry::Result(ModelCallOutcome { details: known_details(), ..outcome(8, "so") });
+    let entry =
+        JournalEntry::Result(ModelCallOutcome { details: Box::new(known_details()), ..outcome(8, "so") });
     let whole = ListenerDocument::Journal { delivery: "d".into(), id: 9, entry: Ok(entry.clone()) };
     assert_eq!(read(&document), whole);
     let label = EntryLabel { id: 9, delivery: Some("d"), attempt: None };
@@ -426,6 +428,7 @@ pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
                     guided: None,
                     reserve_tokens,
                     reserve_money,
+                    wait_ms: None,
                 })
             }
         ),
@@ -439,7 +442,7 @@ pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
                     money,
                     text,
                     blobs: Vec::new(),
-                    details: OutcomeDetails::default(),
+                    details: Box::default(),
                 })
             }
         ),

@@ -2,7 +2,7 @@
 //! twice, some results without a start, and sometimes a question for the journal.
 
 use systole_kit::ask::PumpQuestion;
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 use systole_soak::dice::SeededDice;
 
@@ -42,7 +42,14 @@ fn begins(dice: &mut SeededDice) -> JournalEntry {
     let reserve_tokens = says.then(|| dice.between(10, 60));
     let reserve_money =
         Money::parse(if dice.permille(50) { "0.01 EUR" } else { "0.01 USD" }).filter(|_| says);
-    JournalEntry::Started(ModelStarted { model, prompt, guided: None, reserve_tokens, reserve_money })
+    JournalEntry::Started(ModelStarted {
+        model,
+        prompt,
+        guided: None,
+        reserve_tokens,
+        reserve_money,
+        wait_ms: None,
+    })
 }
 
 fn ends(of: u64, dice: &mut SeededDice) -> JournalEntry {
@@ -58,6 +65,6 @@ fn ends(of: u64, dice: &mut SeededDice) -> JournalEntry {
         money,
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     })
 }

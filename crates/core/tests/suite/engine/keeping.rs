@@ -32,6 +32,7 @@ fn starts(id: u64, text: &str) -> JudgedContent {
             guided: None,
             reserve_tokens,
             reserve_money,
+            wait_ms: None,
         }),
     )
 }

@@ -306,6 +306,7 @@ fn start_of(tokens: u64, money: &str) -> JournalEntry {
         guided: None,
         reserve_tokens: Some(tokens),
         reserve_money,
+        wait_ms: None,
     })
 }
 

@@ -2,7 +2,7 @@
 //! room. A call that may only answer gets one answer beyond the limit.
 
 use systole_core::types::budget::{Budgets, UsedAmounts};
-use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_wire::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_wire::money::Money;
 
 use super::budgets::stage;
@@ -19,6 +19,7 @@ fn start(tokens: Option<u64>, money: Option<&str>) -> JudgedContent {
             guided: None,
             reserve_tokens: tokens,
             reserve_money,
+            wait_ms: None,
         }),
     )
 }
@@ -45,7 +46,7 @@ fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> JudgedCo
             money,
             text,
             blobs: Vec::new(),
-            details: OutcomeDetails::default(),
+            details: Box::default(),
         }),
     )
 }

@@ -3,7 +3,7 @@
 use systole_core::pump::view::{BegunViews, ReadRequest, ViewPage, read_requests};
 use systole_core::types::ports::CallMark;
 use systole_wire::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
-use systole_wire::journal::{JournalEntry, ModelCallOutcome, OutcomeDetails};
+use systole_wire::journal::{JournalEntry, ModelCallOutcome};
 
 use super::clearing::{calls, clear, ends, thinks};
 use super::*;
@@ -161,7 +161,7 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
         money: None,
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     };
     stage.says(&root(), "1", 1, journals(2, JournalEntry::Result(nothing)));
     stage.replies("1", 1, vec![thinks("so")]);

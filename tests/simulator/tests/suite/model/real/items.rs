@@ -8,7 +8,7 @@ use systole_core::types::flow::{
 };
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
-use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;
 use systole_kit::{DocumentLimits, Payload};
@@ -119,6 +119,7 @@ pub(super) fn entry(id: u64, written: &Written) -> JudgedContent {
             guided: None,
             reserve_tokens: *tokens,
             reserve_money: most.as_ref().map(money),
+            wait_ms: None,
         }),
         Written::Ends { of, tokens, money: cost } => JournalEntry::Result(ModelCallOutcome {
             of: *of,
@@ -128,7 +129,7 @@ pub(super) fn entry(id: u64, written: &Written) -> JudgedContent {
             money: cost.as_ref().map(money),
             text: "so".to_owned(),
             blobs: Vec::new(),
-            details: OutcomeDetails::default(),
+            details: Box::default(),
         }),
     };
     JudgedContent::Journal { id, entry: Ok(entry) }
