@@ -30,7 +30,7 @@ fn ends(stage: &mut DecideStage, id: u64, of: u64, stop: &str, tokens: u64) {
         money: None,
         text,
         blobs: Vec::new(),
-        details: OutcomeDetails::default(),
+        details: Box::default(),
     };
     stage.says(&root(), "1", 1, journals(id, JournalEntry::Result(outcome)));
 }
