@@ -422,9 +422,8 @@ fn hostile(depth: u32) -> WaitReason {
 #[test]
 fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     let root = hostile(0);
-    let thread = root.thread.clone();
     let standing = ThreadWaits {
-        thread,
+        thread: root.thread.clone(),
         life: ThreadState::Working,
         paused: None,
         touched: Millis(0),
