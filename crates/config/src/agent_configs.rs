@@ -287,7 +287,7 @@ impl Found<'_> {
             needs_approval: peer.approval.always,
         });
         self.hides_tasks(diagnostics, own);
-        self.clears_tasks(diagnostics);
+        self.check_clearing(diagnostics);
         // The elements that only goals ask for come after the text output.
         let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
@@ -360,7 +360,7 @@ impl Found<'_> {
     }
 
     /// Reports an agent that would clear the tasks that it has given.
-    fn clears_tasks(&self, diagnostics: &mut Diagnostics) {
+    fn check_clearing(&self, diagnostics: &mut Diagnostics) {
         let keys = &self.agent_config.keys;
         if keys.when_full.value != WhenFull::Clear || self.party.task_takers.is_empty() {
             return;

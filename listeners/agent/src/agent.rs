@@ -100,30 +100,14 @@ impl Agent {
     async fn answer_turn(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::from_payload(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
-        let (mut conversation, seen) = self.read_conversation(asked, answers, line).await?;
+        let (conversation, seen) = self.read_conversation(asked, answers, line).await?;
         let (stamp, wrap_up) = (&asked.stamp, wrap_up.as_deref());
-        if let Some(failure) = self.asked_for_more(&conversation) {
-            return Ok(failure);
+        if let Some(said) = self.answer_alone(&conversation, wrap_up) {
+            return Ok(said);
         }
-        if conversation.unusable >= self.spec.attempts {
-            let why = describe_unusable(conversation.unusable, conversation.last_failure.as_deref());
-            return Ok(self.build_report(&conversation, wrap_up, &why, None));
-        }
-        if conversation.repeated + 1 >= SAME_ANSWERS {
-            let why = format!("the model gave the same answer {SAME_ANSWERS} times in a row");
-            return Ok(self.build_report(&conversation, wrap_up, &why, None));
-        }
-        if wrap_up.is_none() && self.is_to_clear(&conversation) {
-            let cleared = primitives::clear_context(limits::CLEAR_KEEP);
-            return Ok(ReplyContent::Items(cleared.into_iter().map(Item::plain).collect()));
-        }
-        let mut room = guard::measure_room(&self.limits, &conversation);
+        let (mut conversation, room) = self.make_fit(conversation, line).await?;
         if room == PromptRoom::None {
-            conversation = self.leave_out_results(conversation, line).await?;
-            if guard::measure_room(&self.limits, &conversation) == PromptRoom::None {
-                return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
-            }
-            room = PromptRoom::FinalOnly;
+            return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
         }
         let only_final = wrap_up.is_some() || room == PromptRoom::FinalOnly;
         let header = turn::TurnHeader {
@@ -131,7 +115,7 @@ impl Agent {
             of: self.spec.turns,
             attempt: conversation.unusable + 1,
             attempts: self.spec.attempts,
-            used: conversation.window_tokens(),
+            used: conversation.measure_tokens(),
             window: self.limits.window,
             wrap_up,
             only_final,
@@ -172,10 +156,30 @@ impl Agent {
         let full = (room == PromptRoom::FinalOnly).then_some("the model's window is nearly full");
         let last = LastTurn { wrap_up: wrap_up.or(full), only_final };
         let said = self.reply_to(&conversation, taken, last, line).await?;
-        if !ends && !is_over(&said) && !conversation.leaves_out() {
+        if !ends && !is_over(&said) && !conversation.has_hidden() {
             self.kept.keep(asked, KeptConversation { conversation, heard: Some(heard), seen });
         }
         Ok(said)
+    }
+
+    /// The reply for which no model is asked.
+    fn answer_alone(&self, conversation: &Conversation, wrap_up: Option<&str>) -> Option<ReplyContent> {
+        if let Some(failure) = self.asked_for_more(conversation) {
+            return Some(failure);
+        }
+        if conversation.unusable >= self.spec.attempts {
+            let why = describe_unusable(conversation.unusable, conversation.last_failure.as_deref());
+            return Some(self.build_report(conversation, wrap_up, &why, None));
+        }
+        if conversation.repeated + 1 >= SAME_ANSWERS {
+            let why = format!("the model gave the same answer {SAME_ANSWERS} times in a row");
+            return Some(self.build_report(conversation, wrap_up, &why, None));
+        }
+        if wrap_up.is_none() && self.is_to_clear(conversation) {
+            let cleared = primitives::clear_context(limits::CLEAR_KEEP);
+            return Some(ReplyContent::Items(cleared.into_iter().map(Item::plain).collect()));
+        }
+        None
     }
 
     /// The failure of a call whose goal asks for a payload that the agent does not return.
@@ -226,12 +230,17 @@ impl Agent {
             && guard::is_mostly_full(&self.limits, conversation)
     }
 
-    /// A conversation that is too large for the window, without as many of its largest results as a final needs.
-    async fn leave_out_results(
+    /// The conversation as it is sent, and the room that it leaves. If it does not fit, as many of its largest results
+    /// are left out as a final needs.
+    async fn make_fit(
         &self,
         whole: Conversation,
         line: &(dyn Line + '_),
-    ) -> Result<Conversation, NotTaken> {
+    ) -> Result<(Conversation, PromptRoom), NotTaken> {
+        let room = guard::measure_room(&self.limits, &whole);
+        if room != PromptRoom::None {
+            return Ok((whole, room));
+        }
         // Only the view has the numbers of the results.
         let viewed = viewing::read_view(line, 0).await?;
         let mut largest = memory::list_results(&viewed.happened, self.spec.tool_output_max).into_iter();
@@ -249,9 +258,10 @@ impl Agent {
                 break;
             }
             conversation = self.build_conversation(&viewed, hidden.clone());
-            conversation.scale_like(&whole);
+            conversation.copy_scale(&whole);
         }
-        Ok(conversation)
+        let fits = guard::measure_room(&self.limits, &conversation) != PromptRoom::None;
+        Ok((conversation, if fits { PromptRoom::FinalOnly } else { PromptRoom::None }))
     }
 
     /// The conversation that a view shows, without those results.
@@ -262,7 +272,8 @@ impl Agent {
         };
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary_call()));
-        let mut conversation = Conversation::new(viewed.mark.clone(), terms, &viewed.began).leave_out(hidden);
+        let mut conversation =
+            Conversation::new(viewed.mark.clone(), terms, &viewed.began).with_hidden(hidden);
         // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
         let is_long = viewed.happened.len() - request > limits::LINKED_TURNS;
         let (earlier, since) =

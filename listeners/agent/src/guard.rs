@@ -22,17 +22,18 @@ pub(crate) enum PromptRoom {
 
 /// The room left by a prompt and its tools.
 pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation) -> PromptRoom {
-    measure_beside(limits, conversation.window_tokens())
+    measure_beside(limits, conversation.measure_tokens())
 }
 
 /// The tokens of a prompt that do not fit.
 pub(crate) fn count_excess(limits: &spec::ModelSpec, conversation: &Conversation) -> u64 {
-    (conversation.window_tokens() + limits::SPARE_TOKENS).saturating_sub(limit_tokens(limits))
+    (conversation.measure_tokens() + limits::SPARE_TOKENS).saturating_sub(limit_tokens(limits))
 }
 
 /// Whether so much of the window is used that a view is cleared.
 pub(crate) fn is_mostly_full(limits: &spec::ModelSpec, conversation: &Conversation) -> bool {
-    conversation.window_tokens() * 100 >= limits.window * limits::CLEAR_PERCENT
+    let (part, whole) = limits::CLEAR_SHARE;
+    conversation.measure_tokens() * whole >= limits.window * part
 }
 
 fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {

@@ -35,11 +35,13 @@ pub(crate) const SPARE_TOKENS: u64 = 256;
 pub(crate) const QUESTION_TOKENS: u64 = 2 * SPARE_TOKENS;
 /// Bytes of a result up to which leaving it out gains nothing.
 pub(crate) const HIDDEN_BYTES: usize = 160;
-/// The least and the greatest factor by which reported tokens change an estimate, in percent. A provider that leaves
-/// out what was cached reports far too little.
-pub(crate) const SCALE_PERCENT: (u64, u64) = (50, 400);
-/// The share of the window, in percent, from which on an agent clears its view.
-pub(crate) const CLEAR_PERCENT: u64 = 80;
+/// How many times smaller reported tokens make an estimate at most. A provider that leaves out what was cached reports
+/// far too little.
+pub(crate) const LEAST_SCALE: u64 = 2;
+/// How many times greater they make it at most.
+pub(crate) const MOST_SCALE: u64 = 4;
+/// The share of the window from which on an agent clears its view: four fifths.
+pub(crate) const CLEAR_SHARE: (u64, u64) = (4, 5);
 /// Messages that it keeps then.
 pub(crate) const CLEAR_KEEP: u64 = 4;
 /// Tokens of the frame around a message.

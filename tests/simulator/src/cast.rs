@@ -132,7 +132,7 @@ pub(crate) fn compositions(is_wide: bool, remote: &Remote, outage_ms: u64) -> Ve
     let thrifty = changed(11, &|c| {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
         let wall_ms = is_wide.then_some(MOST_WALL_MS);
-        let requests = Some(8);
+        let requests = None;
         c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms, requests });
         c.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 2 });
     });

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use systole_wire::money::{Currency, Money, write_decimal};
 
 use super::codes::Code;
+use super::limits;
 use super::time::spell_stretch;
 
 /// What is limited.
@@ -259,7 +260,7 @@ impl Default for Budgets {
             wall_ms: None,
             tokens: None,
             money: None,
-            requests: Some(300),
+            requests: Some(limits::REQUESTS.into()),
         }
     }
 }

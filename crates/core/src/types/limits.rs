@@ -55,6 +55,8 @@ pub const BUDGET_MESSAGES: u32 = 1_000_000;
 /// Most child threads that a file may allow one message from outside, over its whole life. The use of the tree is
 /// summed over the running children. After a turn has shown the end of a child, that child is only counted.
 pub const BUDGET_CHILDREN: u32 = 10_000;
+/// Most requests to models of one message from outside, if the file does not say it.
+pub const REQUESTS: u32 = 300;
 /// Most requests to models that a file may allow one message from outside.
 pub const BUDGET_REQUESTS: u32 = 1_000_000;
 /// Most tokens that a file may allow one message from outside.

@@ -43,16 +43,16 @@ pub(super) fn describe_hidden(
     let number = answer.number.filter(|number| hidden.contains(number))?;
     let name = name.unwrap_or(&answer.payload.name().local);
     let characters = std::str::from_utf8(answer.payload.bytes()).map_or(0, |text| text.chars().count());
-    let characters = group_digits(characters);
+    let characters = write_grouped(characters);
     Some(format!("[result of {name}: {characters} characters, not shown; recall {number}..{number}]"))
 }
 
 /// `4,096`
-fn group_digits(number: usize) -> String {
+fn write_grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

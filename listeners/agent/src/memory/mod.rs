@@ -165,17 +165,17 @@ impl Conversation {
     }
 
     /// The same, which leaves out these results from now on.
-    pub(crate) fn leave_out(self, hidden: BTreeSet<u64>) -> Self {
+    pub(crate) fn with_hidden(self, hidden: BTreeSet<u64>) -> Self {
         Self { hidden, ..self }
     }
 
     /// Whether results are left out.
-    pub(crate) fn leaves_out(&self) -> bool {
+    pub(crate) fn has_hidden(&self) -> bool {
         !self.hidden.is_empty()
     }
 
     /// Takes over what a provider reported about another form of the conversation.
-    pub(crate) fn scale_like(&mut self, other: &Self) {
+    pub(crate) fn copy_scale(&mut self, other: &Self) {
         self.reported = other.reported;
     }
 
@@ -319,13 +319,12 @@ impl Conversation {
     }
 
     /// An estimate of the tokens of its next request, tools included, by what the provider reported for the last one.
-    pub(crate) fn window_tokens(&self) -> u64 {
+    pub(crate) fn measure_tokens(&self) -> u64 {
         let estimated = self.tokens() + self.terms.tools_tokens;
         let Some((reported, before)) = self.reported else { return estimated };
         let scaled = u128::from(estimated) * u128::from(reported) / u128::from(before.max(1));
-        let (least, most) = limits::SCALE_PERCENT;
         let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
-        scaled.clamp(estimated * least / 100, estimated * most / 100)
+        scaled.clamp(estimated / limits::LEAST_SCALE, estimated * limits::MOST_SCALE)
     }
 }
 

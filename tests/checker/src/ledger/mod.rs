@@ -145,23 +145,10 @@ impl CheckLedger {
         self.position = record.position;
         self.records += 1;
         let number = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        let thread = self.threads.entry(record.thread.clone()).or_insert_with(|| LedgerThread {
-            number,
-            seq: 0,
-            head: head_zero(&record.thread),
-            top_calls: 0,
-            calls: BTreeMap::new(),
-            timers: BTreeMap::new(),
-            clocks: BTreeMap::new(),
-            used: (0, 0),
-            refused: 0,
-            bought: BoughtUse::default(),
-            budget_uses: BTreeMap::new(),
-            failed: None,
-            paused: None,
-            ended: None,
-            child: None,
-        });
+        let thread = self
+            .threads
+            .entry(record.thread.clone())
+            .or_insert_with(|| LedgerThread::new(number, &record.thread));
         (thread.seq, thread.head) = (record.seq, record.head);
         self.ids.entry(record.id).or_insert(LedgerPlace { thread: thread.number, seq: record.seq });
         if let Some(key) = &record.key {

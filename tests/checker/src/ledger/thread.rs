@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{BoughtUse, LedgerApproval, LedgerEntry, LedgerOutage, LedgerQuestion};
 use crate::path;
-use crate::record::{RecordHash, RecordId};
+use crate::record::{RecordHash, RecordId, head_zero};
 
 /// A thread.
 #[derive(Debug)]
@@ -57,6 +57,29 @@ pub(crate) struct LedgerEnd {
     pub(crate) outcome: &'static str,
     /// The hash of the payload for its parent; none if there is no payload.
     pub(crate) payload: Option<RecordHash>,
+}
+
+impl LedgerThread {
+    /// A thread before its first record.
+    pub(super) fn new(number: u32, id: &str) -> LedgerThread {
+        LedgerThread {
+            number,
+            seq: 0,
+            head: head_zero(id),
+            top_calls: 0,
+            calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            used: (0, 0),
+            refused: 0,
+            bought: BoughtUse::default(),
+            budget_uses: BTreeMap::new(),
+            failed: None,
+            paused: None,
+            ended: None,
+            child: None,
+        }
+    }
 }
 
 /// An open call.
