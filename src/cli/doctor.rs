@@ -7,6 +7,7 @@ mod finding;
 mod folds;
 mod machine;
 mod sandbox;
+mod server;
 mod store;
 
 use std::path::PathBuf;

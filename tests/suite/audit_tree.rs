@@ -90,7 +90,7 @@ sess-0123456789ab  answered  opened 12:00:00
 12:00:00  #5 planner  spawns, item 1/2.0  <spawn-thread>
     suggested_sub_id=heat initial-payload.dig=deep
 12:00:00  #6 core → planner  answer to 1/2.0  <thread-spawned>
-    assigned_id=sess-0123456789ab.heat messages=249
+    assigned_id=sess-0123456789ab.heat messages=248
 12:00:00  #7 planner → scan  call 1/2.1  <scan>  all
 12:00:00  #8 attempt 2 at scan  call 1/2.1  at 12:00:00
     listener.failed: exited 3 after 0.0 s; last words on stderr: no luck

@@ -2,6 +2,7 @@
 //! cannot start, variables that are not set, a port that is taken, and a port that becomes free a moment later.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::pin::pin;
@@ -152,4 +153,55 @@ async fn an_address_that_a_dying_process_still_holds_is_tried_again() {
     assert!(tokio::time::timeout(Duration::ZERO, &mut binding).await.is_err(), "it is in use");
     drop(dying);
     assert_eq!(binding.await.unwrap().local_addr().unwrap(), address);
+}
+
+/// A server that lists its models once, as llama.cpp, vLLM and others write them.
+fn list_models(owner: &str) -> (String, std::thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let body = format!(
+        r#"{{"object": "list", "data": [{{"id": "m", "object": "model", "created": 1, "owned_by": "{owner}"}}]}}"#
+    );
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        assert!(head.starts_with(b"GET /v1/models HTTP/1.1\r\n"), "{}", String::from_utf8_lossy(&head));
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    (url, thread)
+}
+
+#[test]
+fn doctor_proposes_the_server_that_says_which_program_it_is() {
+    for (owner, proposed) in [
+        ("llamacpp", Some("llama.cpp")),
+        ("vllm", Some("vllm")),
+        ("sglang", Some("sglang")),
+        ("openai", None),
+    ] {
+        for (path, known) in [("", ""), ("/v1/", ""), ("", ", server: vllm")] {
+            let (url, asked) = list_models(owner);
+            let models =
+                format!("models: {{main: {{provider: openai, model: m, url: '{url}{path}'{known}}}}}\n");
+            let folder = folder(STAYS, &models);
+            let (said, exit) = doctor(folder.path(), &[]);
+            let wanted = proposed.filter(|_| known.is_empty());
+            assert_eq!(said.contains("and holds no answer to its form"), wanted.is_some(), "{owner}: {said}");
+            let fix = wanted.map(|server| format!("models.main.server: {server}"));
+            assert!(fix.is_none_or(|fix| said.contains(&fix)), "{owner}: {said}");
+            assert_eq!(exit, Some(0), "{said}");
+            if known.is_empty() {
+                asked.join().unwrap();
+            }
+        }
+    }
 }

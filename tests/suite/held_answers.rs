@@ -101,13 +101,13 @@ fn assert_all_act(drawn: &Drawn, field: &str, asks: usize) {
 }
 
 #[test]
-fn e21_every_drawn_answer_acts_with_one_action_in_a_turn() {
+fn e19_every_drawn_answer_acts_with_one_action_in_a_turn() {
     let drawn = draw_answers(60, "llama.cpp", "core_tools: []");
     assert_all_act(&drawn, "grammar", 60);
 }
 
 #[test]
-fn e21_every_drawn_answer_acts_with_several_actions_in_a_turn() {
+fn e19_every_drawn_answer_acts_with_several_actions_in_a_turn() {
     for (server, field) in [("vllm", "structured_outputs"), ("sglang", "ebnf")] {
         let drawn = draw_answers(30, server, "core_tools: [], actions: many, thinking: free");
         assert_all_act(&drawn, field, 30);

@@ -179,7 +179,7 @@ fn b21_a_stored_configuration_from_before_waits_for_no_one() {
 #[test]
 fn b15_a_stored_configuration_from_before_limits_no_requests() {
     let budgets = |format: &str, more: &str| {
-        let source = source_of(format, &format!("organism: {{name: old}}\n{more}"), &[]);
+        let source = source_of(format, &format!("organism: {{name: old}}\nlisteners: {{}}\n{more}"), &[]);
         config::read_source(&source, Path::new("/")).unwrap().budgets.unwrap()
     };
     assert_eq!(budgets("systole configuration v5", "").requests, None);
@@ -196,7 +196,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let stored: Vec<(&str, &[u8])> =
         composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
-    let written = source_of("systole configuration v5", &text, &stored);
+    let written = source_of("systole configuration v6", &text, &stored);
     assert_eq!(written, &*composition.source, "the source is what the reference says");
     let again = config::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
     assert_eq!(

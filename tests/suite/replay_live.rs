@@ -215,7 +215,9 @@ fn c4_live_calls_never_cost_more_than_the_amount() {
     assert_eq!((requests, none.stdout.contains("equal")), (0, false), "{none:?}");
 
     // Enough for one call. What was equal until then is not called equal.
-    let money = ["--live", "assistant", "--money", second.as_str()];
+    // The second is counted by what the provider reported of the first, and may be smaller.
+    let most = first.max(second);
+    let money = ["--live", "assistant", "--money", most.as_str()];
     let (one, requests) = house.replayed(&money);
     has(&one, 5, &["call 1 turn 2: ", "got 1 request, for 0."]);
     assert_eq!((requests, one.stdout.contains("equal")), (1, false), "{one:?}");
@@ -226,7 +228,7 @@ fn c4_live_calls_never_cost_more_than_the_amount() {
     assert_eq!((one.code, requests), (Some(5), 1), "{one:?}");
     let places: Vec<&str> = differences.iter().map(|one| one["place"].as_str().unwrap()).collect();
     assert!(!places.is_empty() && differences.iter().all(|one| one["part"] != "record"), "{places:?}");
-    assert!(values[0]["ended"].as_str().unwrap().contains(second.as_str()), "{values:#?}");
+    assert!(values[0]["ended"].as_str().unwrap().contains(most.as_str()), "{values:#?}");
 
     // The amount is for all threads together.
     let (all, requests) = house.replayed(&[&LIVE[..], &["--all"]].concat());

@@ -4,6 +4,8 @@
 //! This module reads no environment and opens no files. It never repeats anything that looks like a key: not in a
 //! message, and not in the shown lines around it.
 
+use std::time::Duration;
+
 use systole_agent::spec::{
     AmountRate, ModelRates, ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider,
     RequestRetry,
@@ -129,6 +131,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         keys.own.report_missing(diagnostics, "model", "model: NAME, as its provider calls it");
     }
     let max_output = choose_output(&keys);
+    check_server(diagnostics, &keys);
     check_sizes(diagnostics, &keys, max_output);
     check_thinking(diagnostics, &keys, max_output);
     let (price, currency) = keys.price.map_or((None, None), |price| declare_price(diagnostics, price.value));
@@ -174,6 +177,19 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         fallback,
         currency,
         script: Some(file).filter(|_| is_script && has_file),
+    }
+}
+
+/// Checks that the program at an address is named with that address.
+fn check_server(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
+    let (Some(server), Some(provider)) = (&keys.server, &keys.provider) else { return };
+    let has_place = provider.value == Provider::OpenAi && keys.url.is_some();
+    if !has_place && provider.value != Provider::Script {
+        let message = format!(
+            "{}.server: it says which program answers at `url` in the form of `openai`",
+            keys.own.path
+        );
+        diagnostics.report_value(server.at, &message, "provider: openai and a `url`, or no `server`");
     }
 }
 
@@ -284,12 +300,13 @@ fn read_amount_rate(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
 
 fn parse_amount_rate(text: &str) -> Option<AmountRate> {
     let (amount, unit) = text.split_once('/')?;
-    let period_ms = match unit {
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
         _ => return None,
     };
+    let period_ms = u64::try_from(Duration::from_secs(seconds).as_millis()).ok()?;
     let found = THOUSANDS.iter().rev().find_map(|(unit, factor)| Some((amount.strip_suffix(unit)?, factor)));
     let (digits, factor) = found?;
     let is_plain = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');

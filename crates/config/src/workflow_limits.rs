@@ -94,15 +94,6 @@ impl GoalModelUse {
     }
 }
 
-/// The most requests that the goals of a run make, as far as the file bounds them.
-pub(crate) fn count_requests(agents: &[AgentSpec], bound: &RunBound) -> u64 {
-    let asked = bound.asked_of.iter().map(|(agent, asked)| {
-        let agent = agents.iter().find(|one| one.name == *agent);
-        asked.fixed.saturating_mul(agent.map_or(0, count_turns))
-    });
-    asked.fold(0, u64::saturating_add)
-}
-
 /// The most requests of one goal, without the retries after a provider's refusal.
 fn count_turns(agent: &AgentSpec) -> u64 {
     // With `plain` any usable answer ends it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use systole_agent::Agent;
 use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{
-    HttpLimits, Model, ModelAccess, ModelAdapter, Models, RateGate, RealTime, Sleeper, SystemRandom,
+    HttpLimits, Model, ModelAccess, ModelAdapter, ModelRateGate, Models, RealTime, Sleeper, SystemRandom,
 };
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
@@ -125,7 +125,7 @@ struct ModelMakers<'m> {
     sleeper: &'m Arc<dyn Sleeper>,
     adapters: BTreeMap<String, Arc<dyn Model>>,
     /// The counts of requests and tokens, by model.
-    gates: BTreeMap<String, Arc<RateGate>>,
+    gates: BTreeMap<String, Arc<ModelRateGate>>,
 }
 
 impl ModelMakers<'_> {

@@ -65,6 +65,8 @@ pub(crate) const LISTED_ITEMS: usize = 100;
 pub(crate) const GRAMMAR_COUNT: usize = 500;
 /// The largest count of elements or items in a grammar.
 pub(crate) const GRAMMAR_ITEMS: usize = 100;
+/// Digits behind the point of a number without a bound of its own: more are seldom meant.
+pub(crate) const GRAMMAR_FRACTION: usize = 6;
 /// Gaps of a set of characters that is written whole.
 pub(crate) const GRAMMAR_RANGES: usize = 40;
 

@@ -14,7 +14,7 @@ use crate::{codes, namespaces};
 mod details;
 mod past;
 
-pub use details::{NextRequest, OutcomeDetails};
+pub use details::{OutcomeDetails, RepeatedRequest};
 pub use past::{EarlierEntries, EarlierEntry, PriorCall};
 
 /// How the `stop` of a request without an answer begins.

@@ -176,7 +176,7 @@ impl Agent {
             return Some(self.build_report(conversation, wrap_up, &why, None));
         }
         if wrap_up.is_none() && self.is_to_clear(conversation) {
-            let cleared = primitives::clear_context(limits::CLEAR_KEEP);
+            let cleared = primitives::build_clear(limits::CLEAR_KEEP);
             return Some(ReplyContent::Items(cleared.into_iter().map(Item::plain).collect()));
         }
         None

@@ -33,7 +33,9 @@ pub(crate) fn count_excess(limits: &spec::ModelSpec, conversation: &Conversation
 /// Whether so much of the window is used that a view is cleared.
 pub(crate) fn is_mostly_full(limits: &spec::ModelSpec, conversation: &Conversation) -> bool {
     let (part, whole) = limits::CLEAR_SHARE;
-    conversation.measure_tokens() * whole >= limits.window * part
+    // With a large answer a final would be asked for before that.
+    measure_room(limits, conversation) != PromptRoom::Enough
+        || conversation.measure_tokens() * whole >= limits.window * part
 }
 
 fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {

@@ -47,6 +47,11 @@ pub(crate) const CLEAR_KEEP: u64 = 4;
 /// Tokens of the frame around a message.
 pub(crate) const FRAME_TOKENS: u64 = 8;
 
+// A model
+
+/// The longest wait for the rate of a model within an attempt: attempts over NATS may be silent for 30 seconds.
+pub(crate) const RATE_WAIT: Duration = Duration::from_secs(25);
+
 // A live stream
 
 /// Pieces that wait while one is being sent.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
-pub use crate::model::{ModelServer, Provider};
+pub use crate::model::{ModelServer, ModelThinking, Provider};
 pub use crate::schemas::{NamedSchema, NamedSchemas};
 
 /// An agent.
@@ -258,40 +258,6 @@ pub struct ModelSpec {
     pub retry: RequestRetry,
     /// Models that are asked if this one cannot answer, by name and in order.
     pub fallback: Vec<String>,
-}
-
-/// How much a model reasons before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelThinking {
-    /// Not at all.
-    Off,
-    /// A little.
-    Low,
-    /// More.
-    Medium,
-    /// Much.
-    High,
-    /// As much as it can.
-    Max,
-    /// At most so many tokens.
-    Tokens(u64),
-}
-
-impl ModelThinking {
-    /// The words in the file.
-    pub const WORDS: [(&'static str, Self); 5] = [
-        ("off", Self::Off),
-        ("low", Self::Low),
-        ("medium", Self::Medium),
-        ("high", Self::High),
-        ("max", Self::Max),
-    ];
-
-    /// The word in the file. `None` for a number of tokens.
-    #[must_use]
-    pub fn word(self) -> Option<&'static str> {
-        Self::WORDS.iter().find(|(_, one)| *one == self).map(|(word, _)| *word)
-    }
 }
 
 /// The timeouts of a model, if the file sets them.

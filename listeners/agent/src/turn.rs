@@ -99,7 +99,7 @@ pub(crate) async fn ask_once(
         tokens_in: ask.header.used,
         is_single,
     };
-    let mut books = JournalLedger { line, prompt: prompt.hash, of: 0 };
+    let mut books = JournalLedger { line, prompt: prompt.hash, of: 0, grammars: Vec::new() };
     let (models, name) = (ask.models, &ask.spec.model);
     Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
@@ -151,6 +151,20 @@ struct JournalLedger<'l> {
     prompt: String,
     /// The entry of the running request.
     of: u64,
+    /// The grammars that were stored, each with what names it.
+    grammars: Vec<(String, String)>,
+}
+
+impl JournalLedger<'_> {
+    /// Stores a grammar, once for all requests of an answer, and says what names it.
+    async fn put_grammar(&mut self, text: &str) -> Result<String, NotTaken> {
+        if let Some((_, named)) = self.grammars.iter().find(|(stored, _)| stored == text) {
+            return Ok(named.clone());
+        }
+        let named = format!("grammar:{}", self.line.put_blob(text.to_owned()).await?);
+        self.grammars.push((text.to_owned(), named.clone()));
+        Ok(named)
+    }
 }
 
 impl RequestLedger for JournalLedger<'_> {
@@ -158,9 +172,7 @@ impl RequestLedger for JournalLedger<'_> {
 
     async fn record_start(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
         let guided = match going.held {
-            Some(HeldAnswer::Grammar(text)) => {
-                Some(format!("grammar:{}", self.line.put_blob(text.to_owned()).await?))
-            }
+            Some(HeldAnswer::Grammar(text)) => Some(self.put_grammar(text).await?),
             Some(HeldAnswer::Schema(_)) => Some("schema".to_owned()),
             None => None,
         };

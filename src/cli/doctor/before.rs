@@ -23,6 +23,7 @@ use systole_system::failpoint;
 pub(super) fn examine_file(file: &OrganismFile) -> Vec<Finding> {
     let mut found = check_programs(file);
     found.extend(check_variables(file, |name| std::env::var(name).ok()));
+    found.extend(super::server::propose_servers(file));
     found.push(check_port(file));
     found
 }

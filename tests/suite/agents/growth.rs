@@ -42,6 +42,7 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
         replies: &replies(),
         model,
         agent,
+        rest: "budgets: {requests: 400}",
         ..AgentPlan::default()
     });
     let ran = house.ask("Where is everything?");

@@ -12,7 +12,8 @@ use systole_kit::ask::{
 };
 use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_kit::journal::{
-    EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted, NextRequest, OutcomeDetails,
+    EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails,
+    RepeatedRequest,
 };
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
@@ -94,7 +95,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
         JournalEntry::Started(ModelStarted {
             model: text("m"),
             prompt,
-            guided: None,
+            guided: whole.then(|| text("schema")),
             reserve_tokens: tokens,
             reserve_money: money,
             wait_ms: tokens,
@@ -114,7 +115,7 @@ fn entries(whole: bool) -> [JournalEntry; 2] {
                 served: whole.then(|| text("s")),
                 fingerprint: whole.then(|| text("f")),
                 request: whole.then(|| text("r")),
-                again: whole.then_some(NextRequest { pause_ms: 7, number: 2, most: 3 }),
+                again: whole.then_some(RepeatedRequest { pause_ms: 7, number: 2, most: 3 }),
             }),
         }),
     ]

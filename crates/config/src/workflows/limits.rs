@@ -16,7 +16,7 @@ use super::super::file_sections::Declared;
 use super::super::source::Era;
 use super::super::tree::Span;
 use super::super::value::At;
-use crate::{limits, workflow_limits};
+use crate::limits;
 use systole_core::types::budget::Budgets;
 
 /// The bounds of all workflows.
@@ -88,7 +88,7 @@ pub(crate) fn allow(declared: &Declared, agents: &[AgentSpec], bounds: &[RunBoun
         budgets.children = budgets.children.saturating_add(more).min(limits::BUDGET_CHILDREN.into());
     }
     if is_open("requests") {
-        let runs = bounds.iter().map(|bound| workflow_limits::count_requests(agents, bound));
+        let runs = bounds.iter().map(|bound| count_requests(agents, bound, budgets.children));
         // One more: the last is kept for a final.
         let most = runs.max().unwrap_or(0).saturating_add(1).min(limits::BUDGET_REQUESTS.into());
         budgets.requests = budgets.requests.max(Some(most));
@@ -100,6 +100,16 @@ pub(crate) fn allow(declared: &Declared, agents: &[AgentSpec], bounds: &[RunBoun
         budgets.depth = budgets.depth.saturating_add(more).min(deepest);
     }
     budgets
+}
+
+/// Requests that are enough for a run: each of its messages may go to the agent with the most turns, and each item of a
+/// list without an end is a child.
+fn count_requests(agents: &[AgentSpec], bound: &RunBound, children: u64) -> u64 {
+    let items = bound.messages.per_item.iter().map(|(each, _)| each.saturating_mul(children));
+    let messages = items.fold(bound.messages.fixed, u64::saturating_add);
+    // After the last turn comes one that may only answer.
+    let turns = agents.iter().map(|agent| u64::from(agent.turns) + 1).max().unwrap_or(0);
+    messages.saturating_mul(turns)
 }
 
 /// Reports workflows that cannot run within the budgets of the file.
@@ -207,9 +217,10 @@ impl Checked<'_> {
         let second = (self.at, "the workflow");
         let budgets = &declared.keys.budgets;
         let most = u64::from(budgets.requests.value);
-        if let Some(at) = budgets.own.value_place("requests").filter(|_| requests > most) {
-            let message = format!("budgets.requests: {most} is less than {of}");
-            let fix = format!("requests: {requests}, or more; or fewer goals");
+        if let Some(at) = budgets.own.value_place("requests").filter(|_| requests >= most) {
+            let message =
+                format!("budgets.requests: {most} is too few for {of} and one that is kept for a final");
+            let fix = format!("requests: {}, or more; or fewer goals", requests + 1);
             self.diagnostics.report_value_beside(at, &message, &fix, second);
         }
         if let Some(At { at, value: most }) = budgets.tokens.as_ref().filter(|most| tokens > most.value) {

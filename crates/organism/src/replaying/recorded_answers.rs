@@ -66,9 +66,10 @@ pub(super) fn copy_measures(own: &mut JournalEntry, then: &JournalEntry, is_live
         }
         (JournalEntry::Started(own), JournalEntry::Started(then)) => {
             own.wait_ms = then.wait_ms;
-            if is_live {
-                own.reserve_money = then.reserve_money;
-            }
+            own.guided.clone_from(&then.guided);
+            // What is kept for a request follows from defaults that later versions may change.
+            own.reserve_tokens = then.reserve_tokens;
+            own.reserve_money = then.reserve_money;
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! Patterns in GBNF.
+//! Patterns of XML Schema in GBNF. A class of characters comes in; the parts of it that can be written go out.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;

@@ -1,3 +1,5 @@
+//! Numbers between bounds, checked one by one, and that grammars of whole schemas have what they should.
+
 use std::collections::BTreeSet;
 
 use super::number::{DecimalText, write_numbers};

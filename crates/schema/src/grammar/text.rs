@@ -81,6 +81,11 @@ impl Grammar {
     /// largest that servers take.
     pub fn add_long_text(&mut self, most: usize) -> String {
         let sign = self.text_sign(ValuePlace::Content);
+        self.add_short_blocks(&sign, most)
+    }
+
+    /// The same of another character.
+    pub fn add_short_blocks(&mut self, sign: &str, most: usize) -> String {
         if most <= GRAMMAR_COUNT {
             return self.add_rule("long-text", format!("{sign}{{0,{most}}}"));
         }

@@ -8,14 +8,12 @@ use super::text::is_any_text;
 use crate::explain::describe;
 use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
 use crate::judge::check_value;
-use crate::limits::{DIGITS, GRAMMAR_COUNT, GRAMMAR_ITEMS};
+use crate::limits::{DIGITS, GRAMMAR_COUNT, GRAMMAR_FRACTION, GRAMMAR_ITEMS};
 use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 
 const DAY: &str = "(\"0\" [1-9] | [12] [0-9] | \"30\")";
 const CLOCK: &str = "([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9] \":\" [0-5] [0-9] (\".\" [0-9]{1,6})?";
 const ZONE: &str = "(\"Z\" | [+-] (\"0\" [0-9] | \"1\" [0-3]) \":\" [0-5] [0-9])?";
-/// Digits behind the point of a number without a bound of its own.
-const FRACTION: usize = 6;
 
 impl GrammarWriter<'_, '_> {
     /// The values of a type, at a place in the payload.
@@ -114,10 +112,10 @@ impl GrammarWriter<'_, '_> {
             TypeFamily::Truth => "(\"true\" | \"false\")".to_owned(),
             TypeFamily::Whole => self.write_bounded(simple, base, 0, path),
             TypeFamily::Decimal => {
-                let places = simple.fraction_digits.as_ref().map_or(FRACTION, |most| most.value);
+                let places = simple.fraction_digits.as_ref().map_or(GRAMMAR_FRACTION, |most| most.value);
                 self.write_bounded(simple, base, places, path)
             }
-            TypeFamily::Floating => self.write_bounded(simple, base, FRACTION, path),
+            TypeFamily::Floating => self.write_bounded(simple, base, GRAMMAR_FRACTION, path),
             TypeFamily::Moment => self.write_moment(simple, base, path),
             TypeFamily::Span => {
                 self.note_bounds(simple, path);
@@ -171,7 +169,7 @@ impl GrammarWriter<'_, '_> {
             let Some(bound) = bound else { return Ok(None) };
             DecimalText::read(&bound.value).map(|number| Some((number, bound.inclusive))).ok_or(())
         };
-        let digits = simple.total_digits.as_ref().map_or(DIGITS - FRACTION, |most| most.value);
+        let digits = simple.total_digits.as_ref().map_or(DIGITS - GRAMMAR_FRACTION, |most| most.value);
         let places = places.min(digits);
         let bounds = (given(&simple.least), given(&simple.most));
         if bounds.0.is_err() || bounds.1.is_err() || simple.total_digits.is_some() && places > 0 {

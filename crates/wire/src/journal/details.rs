@@ -21,12 +21,12 @@ pub struct OutcomeDetails {
     /// The provider's id of the request.
     pub request: Option<String>,
     /// The next request to the same model, if this one failed.
-    pub again: Option<NextRequest>,
+    pub again: Option<RepeatedRequest>,
 }
 
 /// The request that follows a failed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NextRequest {
+pub struct RepeatedRequest {
     /// The pause before it, in milliseconds.
     pub pause_ms: u64,
     /// Its number, from 1.
@@ -63,7 +63,7 @@ impl OutcomeDetails {
             served: read_optional(gate, tag, "served")?,
             fingerprint: read_optional(gate, tag, "fingerprint")?,
             request: read_optional(gate, tag, "request")?,
-            again: pause.map(|pause_ms| NextRequest { pause_ms, number, most }),
+            again: pause.map(|pause_ms| RepeatedRequest { pause_ms, number, most }),
         })
     }
 }

@@ -27,6 +27,9 @@ static PRIMITIVES: LazyLock<Vec<(&str, Option<SchemaModel>)>> = LazyLock::new(||
     all.into_iter().map(|(namespace, text)| (namespace, SchemaModel::read_among(text, &[]).ok())).collect()
 });
 
+/// What many models write around their reasoning.
+const THINK: &str = "think";
+
 /// The grammar of an answer of at most so many tokens.
 pub(crate) fn write_grammar(
     agent: &AgentSpec,
@@ -62,8 +65,13 @@ pub(crate) fn write_grammar(
     };
     let answer = writer.grammar.add_rule("answer", answer);
     let alone = writer.grammar.write_text(&answer);
-    // Reasoning that the server leaves in the text comes first; it must begin no code and no quotation.
-    let before = writer.grammar.add_rule("before", "(\"<think>\"? [^<>`~]* \"</think>\\n\")?".to_owned());
+    // Reasoning that the server leaves in the text comes first. It must begin no code and no quotation, and end.
+    if contracts.has_element(THINK) {
+        return Some(AnswerGrammar { behind_reasoning: alone.clone(), alone });
+    }
+    let begun = writer.grammar.add_short_blocks("[^<>`~]", longest);
+    let before = format!("(\"<{THINK}>\"? {begun} \"</{THINK}>\\n\")?");
+    let before = writer.grammar.add_rule("before", before);
     let behind_reasoning = writer.grammar.add_rule("behind-reasoning", format!("{before} {answer}"));
     Some(AnswerGrammar { alone, behind_reasoning: writer.grammar.write_text(&behind_reasoning) })
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::held::HeldAnswer;
+use super::held_answer::HeldAnswer;
 use super::request::{MessagePart, ModelRequest};
 
 /// A complete answer.

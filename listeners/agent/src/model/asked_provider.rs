@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::held::ModelServer;
+use super::held_answer::ModelServer;
 use super::key::ModelKey;
 use super::{ModelFault, ModelFaultKind};
-use crate::spec::ModelThinking;
+use crate::model::thinking::ModelThinking;
 
 /// The model: the values of its section that requests and faults name.
 pub(super) struct ModelSettings {
@@ -39,6 +39,13 @@ pub(super) struct AskedProvider {
 impl fmt::Display for AskedProvider {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} at {}", self.provider, self.at)
+    }
+}
+
+impl ModelSettings {
+    /// Whether it takes all that OpenAI's own server takes.
+    pub(super) fn is_openai(&self) -> bool {
+        self.server.map_or(self.url.is_none(), |server| server == ModelServer::OpenAi)
     }
 }
 

@@ -140,11 +140,9 @@ impl ProviderComplaint {
         if self.names(&FILTERED) || self.names(&UNPAID) || status == 402 {
             return ModelFaultKind::Refused;
         }
-        if matches!(status, 200 | 400 | 413 | 422) && self.is_too_long() {
-            return ModelFaultKind::WindowFull;
-        }
         match status {
             429 => ModelFaultKind::RateLimited,
+            _ if self.is_too_long() => ModelFaultKind::WindowFull,
             408 | 425 | 500.. => ModelFaultKind::Unavailable,
             300.. => ModelFaultKind::InvalidRequest,
             _ if self.names(&RATED) => ModelFaultKind::RateLimited,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::asked_provider::ModelSettings;
 use super::complaint::ProviderComplaint;
 use super::halves::HalvedText;
-use super::held::HeldAnswer;
+use super::held_answer::HeldAnswer;
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};

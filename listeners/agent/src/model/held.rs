@@ -5,42 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 
+use super::held_answer::{HeldAnswer, ModelServer};
 use super::{ModelFault, ModelFaultKind, ModelRequest, answer_schema};
-
-/// A server that speaks the form of OpenAI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelServer {
-    /// One that takes all that OpenAI takes.
-    OpenAi,
-    /// llama.cpp.
-    LlamaCpp,
-    /// vLLM.
-    Vllm,
-    /// SGLang.
-    Sglang,
-}
-
-impl ModelServer {
-    /// All of them, in the order of the reference.
-    pub const ALL: &'static [Self] = &[Self::OpenAi, Self::LlamaCpp, Self::Vllm, Self::Sglang];
-    /// Their words in the organism file, in the same order.
-    pub const WORDS: &'static [&'static str] = &["openai", "llama.cpp", "vllm", "sglang"];
-
-    /// Whether it holds an answer to a grammar.
-    #[must_use]
-    pub const fn takes_grammar(self) -> bool {
-        !matches!(self, Self::OpenAi)
-    }
-}
-
-/// What holds the answer to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldAnswer<'r> {
-    /// A grammar, as it is sent.
-    Grammar(&'r str),
-    /// A JSON Schema, as the request has it.
-    Schema(&'r Value),
-}
 
 /// What a server in the form of OpenAI holds the answer to. `None` as the server means OpenAI itself if there is no
 /// address, and else one about which nothing is known.
@@ -74,9 +40,8 @@ pub(super) fn name_refused(fault: ModelFault, held: Option<HeldAnswer<'_>>) -> M
         None => return fault,
     };
     let words = fault.words.to_ascii_lowercase();
-    let is_it = fault.kind == ModelFaultKind::InvalidRequest
-        && matches!(fault.status, Some(400 | 422))
-        && fields.iter().any(|field| words.contains(field));
+    let is_it =
+        fault.kind == ModelFaultKind::InvalidRequest && fields.iter().any(|field| words.contains(field));
     if !is_it {
         return fault;
     }

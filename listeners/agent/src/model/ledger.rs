@@ -6,7 +6,7 @@ use std::future::Future;
 use systole_kit::journal::OutcomeDetails;
 use systole_kit::money::Money;
 
-use super::held::HeldAnswer;
+use super::held_answer::HeldAnswer;
 use super::price::RequestReserve;
 use super::{ModelAnswer, ModelFault};
 use crate::spec;

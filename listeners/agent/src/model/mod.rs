@@ -19,6 +19,7 @@ mod enough;
 mod form;
 mod halves;
 mod held;
+mod held_answer;
 mod ids;
 mod key;
 mod ledger;
@@ -33,6 +34,7 @@ mod providers;
 mod rates;
 mod reasoning;
 mod request;
+mod thinking;
 mod unfit;
 
 pub use access::{AdapterFault, ModelAccess};
@@ -42,7 +44,7 @@ pub use answer::{
     StopReason, TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
-pub use held::{HeldAnswer, ModelServer};
+pub use held_answer::{HeldAnswer, ModelServer};
 pub use key::{KeyFault, ModelKey};
 pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 pub use limits::HttpLimits;
@@ -50,10 +52,11 @@ pub use models::{EstimatedRequest, Models, NoAnswer};
 pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
 pub use price::{RequestReserve, compute_cost, reserve_cost};
 pub use providers::{Provider, ProviderRow};
-pub use rates::RateGate;
+pub use rates::ModelRateGate;
 pub use request::{
     AnswerGrammar, CallHistory, MessageAuthor, MessagePart, ModelRequest, NativeCall, PromptMessage,
     RequestToolChoice, Tool,
 };
 /// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;
+pub use thinking::ModelThinking;

@@ -8,16 +8,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use systole_kit::journal::NextRequest;
+use systole_kit::journal::RepeatedRequest;
 use tokio::sync::Semaphore;
 
-use super::held::{ModelServer, RefusedFields};
+use super::held::RefusedFields;
+use super::held_answer::ModelServer;
 use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
 use super::{
-    AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
-    RateGate,
+    AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRateGate,
+    ModelRequest,
 };
 use crate::limits;
 use crate::spec::{self, Provider};
@@ -38,7 +39,7 @@ struct ModelEntry {
     places: Semaphore,
     refused: RefusedFields,
     /// The count of its requests and tokens.
-    gate: Arc<RateGate>,
+    gate: Arc<ModelRateGate>,
 }
 
 /// A request to a model, and its maximum of input tokens.
@@ -118,7 +119,7 @@ impl Models {
 
     /// The same models, which share the counts of their requests and tokens with others of their names.
     #[must_use]
-    pub fn with_gates(mut self, gates: &mut BTreeMap<String, Arc<RateGate>>) -> Self {
+    pub fn with_gates(mut self, gates: &mut BTreeMap<String, Arc<ModelRateGate>>) -> Self {
         for (name, entry) in &mut self.entries {
             entry.gate = Arc::clone(gates.entry(name.clone()).or_default());
         }
@@ -211,7 +212,11 @@ impl Models {
             let place = places.acquire().await;
             let request = refused.leave_out(&ask.request);
             let held = asked.find_held(&request);
-            let wait = gate.take_request(&model.rate, ask.tokens_in);
+            let wait = match gate.take_request(&model.rate, ask.tokens_in, limits::RATE_WAIT) {
+                Ok(wait) => wait,
+                // An attempt has no time for that: the call waits as for a model that is away.
+                Err(wait) => return Ok(Err((attempt, build_rate_fault(model, wait)))),
+            };
             let wait_ms = Some(to_ms(wait)).filter(|ms| *ms > 0);
             let going = OutgoingRequest { model, attempt, reserve, held, wait_ms };
             ledger.record_start(going).await.map_err(NoAnswer::Halted)?;
@@ -225,7 +230,8 @@ impl Models {
                 refused.note_refused(held);
             }
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
-            let again = pause.map(|pause| NextRequest { pause_ms: to_ms(pause), number: attempt + 1, most });
+            let again =
+                pause.map(|pause| RepeatedRequest { pause_ms: to_ms(pause), number: attempt + 1, most });
             let mut ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
             ended.details.again = again;
             let used = ended.tokens_in.unwrap_or(0).saturating_add(ended.tokens_out.unwrap_or(0));
@@ -250,7 +256,8 @@ impl Models {
         (attempt, most): (u32, u32),
         fault: &ModelFault,
     ) -> Option<Duration> {
-        if fault.kind == ModelFaultKind::FieldRefused && attempt < most {
+        // Each of the two fields is refused once.
+        if fault.kind == ModelFaultKind::FieldRefused && attempt < most.saturating_add(2) {
             return Some(Duration::ZERO);
         }
         let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;
@@ -282,6 +289,19 @@ fn to_ms(time: Duration) -> u64 {
 /// A missing script answer is missing the second time too. The faults that a script simulates have a status or are cuts.
 fn lacks_answer(model: &spec::ModelSpec, fault: &ModelFault) -> bool {
     model.provider == Provider::Script && fault.kind == ModelFaultKind::Unavailable && fault.status.is_none()
+}
+
+/// The fault of a request that was not sent, because the rate of its model leaves no room for it soon.
+fn build_rate_fault(model: &spec::ModelSpec, wait: Duration) -> ModelFault {
+    ModelFault {
+        kind: ModelFaultKind::RateLimited,
+        words: format!("models.{}.rate allows the next request in {} s", model.name, wait.as_secs()),
+        status: None,
+        retry_after_ms: None,
+        partial: String::new(),
+        may_be_paid: false,
+        used: None,
+    }
 }
 
 fn may_be_repeated(fault: &ModelFault) -> bool {

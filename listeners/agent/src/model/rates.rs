@@ -12,32 +12,46 @@ use crate::spec::{AmountRate, ModelRates};
 
 /// The count of one model.
 #[derive(Debug)]
-pub struct RateGate {
+pub struct ModelRateGate {
     begun: Instant,
     state: Mutex<GateState>,
 }
 
 /// When all that was taken would be used up, one after the other, in microseconds from the beginning.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct GateState {
     requests: u64,
     tokens: u64,
 }
 
-impl Default for RateGate {
+impl Default for ModelRateGate {
     fn default() -> Self {
         Self { begun: Instant::now(), state: Mutex::default() }
     }
 }
 
-impl RateGate {
+impl ModelRateGate {
     /// Takes a request of that many tokens, and says how long it has to wait.
-    pub(super) fn take_request(&self, rates: &ModelRates, tokens: u64) -> Duration {
+    ///
+    /// # Errors
+    /// The wait, if it is longer than `most`. Then nothing is taken.
+    pub(super) fn take_request(
+        &self,
+        rates: &ModelRates,
+        tokens: u64,
+        most: Duration,
+    ) -> Result<Duration, Duration> {
         let now = self.read_clock();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_requests = rates.requests.map(|rate| take_amount(&mut state.requests, rate, 1, now));
-        let by_tokens = rates.tokens.map(|rate| take_amount(&mut state.tokens, rate, tokens, now));
-        Duration::from_micros(by_requests.max(by_tokens).unwrap_or(0))
+        let GateState { mut requests, tokens: mut used } = *state;
+        let by_requests = rates.requests.map(|rate| take_amount(&mut requests, rate, 1, now));
+        let by_tokens = rates.tokens.map(|rate| take_amount(&mut used, rate, tokens, now));
+        let wait = Duration::from_micros(by_requests.max(by_tokens).unwrap_or(0));
+        if wait > most {
+            return Err(wait);
+        }
+        *state = GateState { requests, tokens: used };
+        Ok(wait)
     }
 
     /// Counts tokens that were not known before.
@@ -57,7 +71,7 @@ impl RateGate {
 /// Takes an amount, and says how many microseconds later it fits into the rate. At first, the amount of a whole period
 /// fits at once; one that is larger waits until nothing else counts.
 fn take_amount(until: &mut u64, rate: AmountRate, amount: u64, now: u64) -> u64 {
-    let period = rate.period_ms.saturating_mul(1_000);
+    let period = u64::try_from(Duration::from_millis(rate.period_ms).as_micros()).unwrap_or(u64::MAX);
     let share = u128::from(period) * u128::from(amount) / u128::from(rate.amount.max(1));
     let share = u64::try_from(share).unwrap_or(u64::MAX);
     *until = (*until).max(now).saturating_add(share);

@@ -259,7 +259,7 @@ pub(crate) fn await_all() -> Option<Payload> {
 }
 
 /// Clears the view except for its last messages.
-pub(crate) fn clear_context(keep: u64) -> Option<Payload> {
+pub(crate) fn build_clear(keep: u64) -> Option<Payload> {
     let mut writer = XmlWriter::new();
     writer.open(CLEAR).xmlns(namespaces::CORE).number("keep", keep).empty();
     Payload::from_trusted(writer.finish().into()).ok()

@@ -7,7 +7,8 @@ use crate::contracts::AgentContracts;
 use crate::show::{TextMark, show_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
-use super::{protocol, tools};
+use super::ending::write_ending;
+use super::tools;
 
 /// Who writes an answer.
 const ASSISTANT: &str = "Assistant: ";
@@ -37,7 +38,7 @@ fn write_answers<'c>(agent: &AgentSpec, contracts: &'c AgentContracts) -> Option
         ThinkingRule::Free => String::new(),
     };
     let call = format!("{}{call}", thinking("What I need first."));
-    let ending = format!("{}{}", thinking("That is enough."), protocol::write_ending(contracts));
+    let ending = format!("{}{}", thinking("That is enough."), write_ending(contracts));
     Some((&first.known.element.local, [call, ending]))
 }
 
@@ -50,5 +51,7 @@ pub(crate) fn is_copied(agent: &AgentSpec, contracts: &AgentContracts, text: &st
     let text = text.strip_prefix(ASSISTANT.trim_end()).unwrap_or(&text);
     let is_certain = agent.thinking == ThinkingRule::Required;
     let is_whole = text.starts_with(&call) && text.contains("User:") && text.ends_with(&ending);
-    is_whole || text == ending && (is_certain || ending.contains('…')) || text == call && is_certain
+    // Without made-up words in it, the example may be just what is meant.
+    let is_made_up = |example: &str| example.contains(">text<") || example.contains('…');
+    is_whole || text == ending && is_made_up(&ending) || text == call && is_certain && is_made_up(&call)
 }

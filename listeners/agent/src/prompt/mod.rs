@@ -4,6 +4,7 @@
 //! which its thread began.
 
 mod core;
+mod ending;
 mod exchange;
 mod protocol;
 pub mod sections;

@@ -44,7 +44,7 @@ async fn ask_server(
 }
 
 #[tokio::test]
-async fn e21_each_server_gets_the_grammar_in_its_field_and_the_record_names_it() {
+async fn e19_each_server_gets_the_grammar_in_its_field_and_the_record_names_it() {
     for (server, pointer) in [
         (ModelServer::LlamaCpp, "/grammar"),
         (ModelServer::Vllm, "/structured_outputs/grammar"),
@@ -63,7 +63,7 @@ async fn e21_each_server_gets_the_grammar_in_its_field_and_the_record_names_it()
 }
 
 #[tokio::test]
-async fn e21_where_no_server_is_named_and_in_other_dialects_no_grammar_is_sent() {
+async fn e19_where_no_server_is_named_and_in_other_dialects_no_grammar_is_sent() {
     let of = |dialect, server| ask_server(helper(dialect), server);
     for (dialect, server) in [
         (Dialect::Xml, None),
@@ -79,7 +79,7 @@ async fn e21_where_no_server_is_named_and_in_other_dialects_no_grammar_is_sent()
 }
 
 #[tokio::test]
-async fn e21_a_schema_that_holds_the_answer_is_named_too() {
+async fn e19_a_schema_that_holds_the_answer_is_named_too() {
     let schema = Some(Arc::new(
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
     ));
@@ -112,7 +112,7 @@ const UNREAD: &str =
     r#"{"error": {"code": 400, "message": "Failed to parse grammar", "type": "invalid_request_error"}}"#;
 
 #[tokio::test]
-async fn e21_a_server_that_refuses_the_field_is_asked_without_it_until_the_next_start() {
+async fn e19_a_server_that_refuses_the_field_is_asked_without_it_until_the_next_start() {
     let refusal = format!(
         "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{UNREAD}",
         UNREAD.len()
@@ -198,7 +198,7 @@ fn agents() -> [spec::AgentSpec; 3] {
 }
 
 #[tokio::test]
-async fn e21_every_answer_that_the_grammar_allows_acts() {
+async fn e19_every_answer_that_the_grammar_allows_acts() {
     for agent in agents() {
         for is_last in [false, true] {
             let (mut asked, kept) = stage(&agent, "<search><query>x</query></search>");

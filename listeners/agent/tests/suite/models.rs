@@ -12,7 +12,7 @@ use systole_agent::model::{
     RequestOutcome, ServedBy, StopReason, TokenUsage,
 };
 use systole_agent::spec::{self, Price, Provider, RequestRetry};
-use systole_kit::journal::{NextRequest, OutcomeDetails};
+use systole_kit::journal::{OutcomeDetails, RepeatedRequest};
 use systole_kit::money::Money;
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ pub(crate) struct Books {
     pub(crate) no_at: usize,
     pub(crate) started: usize,
     /// The next requests that failed ones announce.
-    again: Vec<NextRequest>,
+    again: Vec<RepeatedRequest>,
     /// How long requests wait for the rate of their model.
     waits: Vec<u64>,
     /// What else the last answer came with.
@@ -288,11 +288,11 @@ async fn what_a_provider_reports_is_in_the_books_and_in_the_cost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rate_holds_requests_back_for_all_that_share_it() {
-    let minute = |amount| Some(spec::AmountRate { amount, period_ms: 60_000 });
+    let in_time = |amount| Some(spec::AmountRate { amount, period_ms: 24_000 });
     for (rate, waits) in [
-        (spec::ModelRates { requests: minute(2), tokens: None }, vec![30_000, 30_000]),
+        (spec::ModelRates { requests: in_time(2), tokens: None }, vec![12_000, 12_000]),
         // Each request has 200 tokens by estimate, and its answer needs 1,200 more.
-        (spec::ModelRates { requests: None, tokens: minute(1_500) }, vec![4_000, 56_000, 56_000]),
+        (spec::ModelRates { requests: None, tokens: in_time(1_500) }, vec![1_600, 22_400, 22_400]),
         (spec::ModelRates::default(), vec![]),
     ] {
         let diary = Diary::new();
@@ -315,6 +315,32 @@ async fn a_rate_holds_requests_back_for_all_that_share_it() {
         }
         assert_eq!(books.waits, waits, "{rate:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_its_rate_would_hold_for_long_is_not_sent_and_costs_nothing() {
+    let diary = Diary::new();
+    let (out, most) = (Arc::default(), Arc::default());
+    let outcomes = Mutex::new(VecDeque::from([good(), good()]));
+    let told: Arc<dyn Model> = Arc::new(Told { name: "main", outcomes, diary: diary.clone(), out, most });
+    let requests = Some(spec::AmountRate { amount: 1, period_ms: 60_000 });
+    let model =
+        spec::ModelSpec { rate: spec::ModelRates { requests, tokens: None }, ..specified("main", &[]) };
+    let models =
+        Models::new(vec![(model, told)], Box::new(Always(0)), &HttpLimits::default()).expect("models");
+    let mut books = Books::new(&diary);
+    models.ask_model("main", &asked(), &mut books, unwatched()).await.expect("an answer");
+    let Err(NoAnswer::Fault(fault)) = models.ask_model("main", &asked(), &mut books, unwatched()).await
+    else {
+        panic!("it is asked")
+    };
+    assert_eq!((fault.kind, fault.may_be_paid, books.started), (ModelFaultKind::RateLimited, false, 1));
+    assert!(models.are_away("main", &fault), "the call waits: {fault:?}");
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    models
+        .ask_model("main", &asked(), &mut books, unwatched())
+        .await
+        .expect("the wait took nothing of the rate");
 }
 
 #[tokio::test(start_paused = true)]

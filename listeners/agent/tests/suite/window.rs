@@ -63,7 +63,7 @@ fn answered(said: &ReplyContent, text: &str) -> Vec<Option<Payload>> {
 }
 
 #[tokio::test]
-async fn the_largest_results_are_left_out_until_a_final_fits() {
+async fn e11_the_largest_results_are_left_out_until_a_final_fits() {
     for dialect in [Dialect::Native, Dialect::Xml] {
         let agent = AgentSpec { actions: ActionLimit::Many, ..helper(dialect) };
         let answers = searches(dialect, 12, "")
@@ -100,7 +100,7 @@ fn used(stage: &AgentStage) -> u64 {
 }
 
 #[tokio::test]
-async fn the_window_is_counted_by_what_the_provider_reported_last() {
+async fn e11_the_window_is_counted_by_what_the_provider_reported_last() {
     let dialect = Dialect::Native;
     let answers = searches(dialect, 1, ", usage: {in: 3500, out: 9}") + "  - say: All.\n";
     let mut one = stage(helper(dialect), 6_000, &answers);
@@ -136,7 +136,7 @@ fn cleared() -> Payload {
 }
 
 #[tokio::test]
-async fn an_agent_that_clears_does_so_at_four_fifths_of_its_window() {
+async fn e11_an_agent_that_clears_does_so_at_four_fifths_of_its_window() {
     for (when_full, is_cleared) in [(WhenFull::Clear, true), (WhenFull::Final, false)] {
         let dialect = Dialect::Native;
         let agent = AgentSpec { when_full, ..helper(dialect) };

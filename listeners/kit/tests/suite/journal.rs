@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 use systole_kit::ask::PumpQuestion;
 use systole_kit::journal::{
-    EarlierEntries, EarlierEntry, EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, NextRequest,
-    OutcomeDetails, PriorCall,
+    EarlierEntries, EarlierEntry, EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, OutcomeDetails,
+    PriorCall, RepeatedRequest,
 };
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::money::Money;
@@ -83,7 +83,7 @@ fn known_details() -> OutcomeDetails {
         served: Some("some-model-2026".into()),
         fingerprint: Some("fp_1".into()),
         request: Some("req_1".into()),
-        again: Some(NextRequest { pause_ms: 8_000, number: 4, most: 10 }),
+        again: Some(RepeatedRequest { pause_ms: 8_000, number: 4, most: 10 }),
     }
 }
 

@@ -57,7 +57,7 @@ fn a_request_counts_unless_it_failed_and_cost_nothing() {
 }
 
 #[test]
-fn the_last_request_is_kept_for_a_final() {
+fn b15_the_last_request_is_kept_for_a_final() {
     let mut stage = requests(3);
     starts(&mut stage, 1, 1);
     starts(&mut stage, 1, 2);
@@ -111,7 +111,7 @@ fn a_refused_item_counts_as_a_message() {
 }
 
 #[test]
-fn a_call_that_is_nested_too_deep_may_only_answer() {
+fn b15_a_call_that_is_nested_too_deep_may_only_answer() {
     let mut stage = stage(Budgets { depth: 2, ..Budgets::default() });
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("agent")]);
@@ -177,7 +177,7 @@ fn play_ping_pong(stage: &mut DecideStage) -> usize {
 }
 
 #[test]
-fn two_agents_that_only_ask_each_other_end_within_300_requests() {
+fn b15_two_agents_that_only_ask_each_other_end_within_300_requests() {
     let with = |budgets: Budgets| {
         let mut composition = composition();
         composition.budgets = Some(budgets);

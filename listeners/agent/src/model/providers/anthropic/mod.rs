@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::model::ModelRequest;
 use crate::model::asked_provider::ModelSettings;
 use crate::model::form::{AnswerReading, ProviderForm};
-use crate::model::held::HeldAnswer;
+use crate::model::held_answer::HeldAnswer;
 use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
 

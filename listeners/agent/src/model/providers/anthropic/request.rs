@@ -4,12 +4,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
-use crate::model::held::HeldAnswer;
+use crate::model::held_answer::HeldAnswer;
+use crate::model::thinking::ModelThinking;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
     reasoning,
 };
-use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "anthropic";

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use crate::model::asked_provider::ModelSettings;
 use crate::model::providers::anthropic::as_object;
 use crate::model::providers::openai::{add_header, build_tool, join_texts};
+use crate::model::thinking::ModelThinking;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, answer_schema, reasoning,
 };
-use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "ollama";

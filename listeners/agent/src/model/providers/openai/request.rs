@@ -4,11 +4,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
-use crate::model::held::{self, HeldAnswer};
+use crate::model::held;
+use crate::model::held_answer::HeldAnswer;
+use crate::model::thinking::ModelThinking;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning,
 };
-use crate::spec::ModelThinking;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "openai";
@@ -22,12 +23,12 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
     // Newer models of OpenAI refuse `max_tokens`, and many others know only that.
-    let most = if model.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
+    let most = if model.is_openai() { "max_completion_tokens" } else { "max_tokens" };
     let given = |key: &str| model.params.contains_key(key) || request.params.contains_key(key);
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
-    body.extend(model.thinking.and_then(|thinking| build_thinking(thinking, model.url.is_none())));
+    body.extend(model.thinking.and_then(|thinking| build_thinking(thinking, model.is_openai())));
     match find_held(model, request) {
         Some(HeldAnswer::Schema(schema)) => {
             let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
