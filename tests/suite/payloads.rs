@@ -179,7 +179,13 @@ fn b21_a_stored_configuration_from_before_waits_for_no_one() {
 #[test]
 fn b15_a_stored_configuration_from_before_limits_no_requests() {
     let budgets = |format: &str, more: &str| {
-        let source = source_of(format, &format!("organism: {{name: old}}\nlisteners: {{}}\n{more}"), &[]);
+        let source = source_of(
+            format,
+            &format!(
+                "organism: {{name: old}}\nlisteners: {{old: {{run: [cat], accepts: [ask], returns: [answer], entry: true}}}}\n{more}"
+            ),
+            &[],
+        );
         config::read_source(&source, Path::new("/")).unwrap().budgets.unwrap()
     };
     assert_eq!(budgets("systole configuration v5", "").requests, None);

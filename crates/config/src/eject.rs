@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
+use super::era::Era;
 use super::keys;
 use super::schemas::{Absent, PAYLOADS, Shelf};
-use super::source::Era;
 use super::tree::{Entry, Node, Value};
 use super::{Page, check, folder, load, yaml};
 use systole_core::types::composition::{Composition, ElementSchema, Schema};

@@ -24,6 +24,7 @@ mod diagnostic;
 mod diagnostics;
 mod drawing;
 mod eject;
+mod era;
 mod file_sections;
 mod folder;
 mod folders;
@@ -86,9 +87,9 @@ use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_workflow::spec::Workflow;
 
 use diagnostics::{Diagnostics, Given, about_file};
+use era::Era;
 use file_sections::Declared;
 use schemas::Shelf;
-use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};

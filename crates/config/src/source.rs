@@ -24,12 +24,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::era::Era;
 use super::folder::Folder;
 use super::kinds::PINNED;
 use super::note_schemas::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
-use crate::limits;
-use systole_core::types::composition::{OnUnknown, Schema};
+use systole_core::types::composition::Schema;
 use systole_core::types::fields::{FieldReader, write_field};
 
 const FORMAT: &[u8] = b"systole configuration v6";
@@ -49,36 +49,6 @@ const EARLIER: [(&[u8], bool, Era); 9] = [
 
 /// Name prefix of files with prompt text, so that none is taken for a schema.
 pub(super) const PROMPTS: &str = "prompt:";
-
-/// The version of the defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Era {
-    /// Whether a message from outside has budgets.
-    pub(super) has_budgets: bool,
-    /// How long a payload waits for its approval.
-    pub(super) approval_ms: u64,
-    /// What happens to an agent's attempt whose outcome is unknown.
-    pub(super) agents_on_unknown: OnUnknown,
-    /// How long a call waits for someone who is away.
-    pub(super) outage_ms: u64,
-    /// Whether requests to models are limited, with the rules that came with that limit.
-    pub(super) limits_requests: bool,
-}
-
-impl Era {
-    /// The defaults of this version.
-    pub(super) const NOW: Era = Era {
-        has_budgets: true,
-        approval_ms: limits::APPROVAL_MS,
-        agents_on_unknown: OnUnknown::Retry,
-        outage_ms: limits::OUTAGE_MS,
-        limits_requests: true,
-    };
-    const V5: Era = Era { limits_requests: false, ..Era::NOW };
-    const V4: Era = Era { outage_ms: 0, ..Era::V5 };
-    const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::V4 };
-    const V2: Era = Era { approval_ms: limits::HOUR, ..Era::V3 };
-}
 
 /// Writes a source.
 pub(super) fn write(file: &str, settings: &[String], texts: &[&[Schema]]) -> Vec<u8> {

@@ -12,8 +12,8 @@ use systole_workflow::spec::Workflow;
 
 use super::super::agent_configs::Thinking;
 use super::super::diagnostics::Diagnostics;
+use super::super::era::Era;
 use super::super::file_sections::Declared;
-use super::super::source::Era;
 use super::super::tree::Span;
 use super::super::value::At;
 use crate::limits;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use systole_kit::{Payload, namespaces};
 
-use super::{AnsweredItem, CallEvent};
+use super::event::{AnsweredItem, CallEvent};
 use crate::limits;
 
 /// The results that may be left out, the largest first, each with the bytes that it shows at most. Of equal ones the

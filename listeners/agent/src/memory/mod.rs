@@ -4,6 +4,7 @@
 //! Events come in; messages for a model, and the links of the prompt's chain, go out. Both ways of building it lead
 //! to the same messages, so nothing here depends on ids, times or attempts.
 
+mod event;
 mod hidden;
 mod segment;
 mod tasks;
@@ -11,76 +12,21 @@ mod tasks;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use systole_kit::Payload;
-
 use crate::chain::StoredLink;
 use crate::dialect::{self, TurnRules};
-use crate::failures::find_failure;
 use crate::limits;
 use crate::model::{MessagePart, PromptMessage};
-use crate::model_answer::HeardAnswer;
 use crate::prompt;
 use crate::show::{TextMark, write_block};
 use crate::spec::Dialect;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::tools::write_tools;
 
+pub(crate) use event::{AnsweredItem, CallEvent, OverheardMessage, PastTurn};
+use event::{is_own_failure, is_spawned};
 pub(crate) use hidden::list_results;
 use segment::TurnBefore;
 pub(crate) use segment::as_text;
-
-/// The events of a call, in order.
-#[derive(Clone, Debug)]
-pub(crate) enum CallEvent {
-    /// A request: the call itself, or an earlier one to the same agent in the thread.
-    Request {
-        /// The sender.
-        from: String,
-        /// The payload.
-        payload: Payload,
-    },
-    /// A turn was answered.
-    Turn(PastTurn),
-    /// A message between others before the call began.
-    Overheard(OverheardMessage),
-}
-
-/// A message between other listeners in the thread.
-#[derive(Clone, Debug)]
-pub(crate) struct OverheardMessage {
-    /// The sender.
-    pub(crate) from: String,
-    /// The recipient.
-    pub(crate) to: String,
-    /// The payload.
-    pub(crate) payload: Payload,
-    /// Its number in the view.
-    pub(crate) number: u64,
-}
-
-/// A turn: the model's answer and its results.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PastTurn {
-    /// The model's answer, if known.
-    pub(crate) heard: Option<HeardAnswer>,
-    /// Messages between others while they answered its requests, for an agent that sees its thread.
-    pub(crate) inside: Vec<OverheardMessage>,
-    /// The answers to its items.
-    pub(crate) answers: Vec<AnsweredItem>,
-    /// Unrequested payloads.
-    pub(crate) inbox: Vec<Payload>,
-}
-
-/// The answer to an item.
-#[derive(Clone, Debug)]
-pub(crate) struct AnsweredItem {
-    /// The item.
-    pub(crate) ordinal: u32,
-    /// The answer.
-    pub(crate) payload: Payload,
-    /// Its number in the view, if that was looked up.
-    pub(crate) number: Option<u64>,
-}
 
 /// A part of the conversation that never changes.
 #[derive(Clone, Debug)]
@@ -326,17 +272,4 @@ impl Conversation {
         let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
         scaled.clamp(estimated / limits::LEAST_SCALE, estimated * limits::MOST_SCALE)
     }
-}
-
-/// Whether an answer reports the start of a child thread.
-fn is_spawned(answer: &Payload) -> bool {
-    answer.name().is_named(systole_kit::namespaces::CORE, "thread-spawned")
-}
-
-/// Whether an answer is the core's report that the output of the turn was unusable or missing.
-fn is_own_failure(answer: &Payload) -> bool {
-    let code = answer.find_attribute("code").unwrap_or_default();
-    let is_own = code.starts_with("agent.") && find_failure(&code).is_some();
-    let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large" | "model.window-full");
-    answer.name().is_named(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
 }

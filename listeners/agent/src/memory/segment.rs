@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
+use super::event::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure};
 use super::hidden::describe_hidden;
-use super::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure, tasks};
+use super::tasks;
 use crate::contracts::AgentContracts;
 use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::AgentFailure;

@@ -4,7 +4,7 @@
 
 use systole_kit::{Payload, namespaces};
 
-use super::is_spawned;
+use super::event::is_spawned;
 use crate::goal;
 use crate::show::{TextMark, write_words};
 

@@ -140,8 +140,11 @@ async fn e19_a_server_that_refuses_the_field_is_asked_without_it_until_the_next_
     assert_eq!(has_grammar, [true, false, false]);
 }
 
+/// The grammars of a request: of the answer alone, and behind reasoning.
+type KeptGrammars = Arc<std::sync::Mutex<Option<(String, String)>>>;
+
 /// A model that always gives that answer, and keeps the grammar that it was asked with.
-struct Says(String, Arc<std::sync::Mutex<Option<(String, String)>>>);
+struct Says(String, KeptGrammars);
 
 impl Model for Says {
     fn ask(&self, request: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
@@ -157,10 +160,7 @@ impl Model for Says {
 }
 
 /// A stage with an agent whose model gives that answer, and the grammars that it is asked with.
-fn stage(
-    agent: &spec::AgentSpec,
-    says: &str,
-) -> (AgentStage, Arc<std::sync::Mutex<Option<(String, String)>>>) {
+fn stage(agent: &spec::AgentSpec, says: &str) -> (AgentStage, KeptGrammars) {
     let kept = Arc::default();
     let server = Some(ModelServer::LlamaCpp);
     let model = spec::ModelSpec { server, ..model(Provider::OpenAi, "http://127.0.0.1:1/v1") };

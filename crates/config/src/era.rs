@@ -1,0 +1,39 @@
+//! The defaults of each version of stored configurations: what a configuration does not say keeps its meaning.
+
+use systole_core::types::composition::OnUnknown;
+
+use super::limits;
+
+/// The version of the defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Era {
+    /// Whether a message from outside has budgets.
+    pub(super) has_budgets: bool,
+    /// How long a payload waits for its approval.
+    pub(super) approval_ms: u64,
+    /// What happens to an agent's attempt whose outcome is unknown.
+    pub(super) agents_on_unknown: OnUnknown,
+    /// How long a call waits for someone who is away.
+    pub(super) outage_ms: u64,
+    /// Whether requests to models are limited, with the rules that came with that limit.
+    pub(super) limits_requests: bool,
+}
+
+impl Era {
+    /// The defaults of this version.
+    pub(super) const NOW: Era = Era {
+        has_budgets: true,
+        approval_ms: limits::APPROVAL_MS,
+        agents_on_unknown: OnUnknown::Retry,
+        outage_ms: limits::OUTAGE_MS,
+        limits_requests: true,
+    };
+    /// Those of configurations of version 5.
+    pub(super) const V5: Era = Era { limits_requests: false, ..Era::NOW };
+    /// Those of configurations of version 4.
+    pub(super) const V4: Era = Era { outage_ms: 0, ..Era::V5 };
+    /// Those of configurations of version 3.
+    pub(super) const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::V4 };
+    /// Those of configurations of version 2.
+    pub(super) const V2: Era = Era { approval_ms: limits::HOUR, ..Era::V3 };
+}
