@@ -178,15 +178,13 @@ fn b21_a_stored_configuration_from_before_waits_for_no_one() {
 /// A call that began under a program from before requests were limited goes on under the rules of its time.
 #[test]
 fn b15_a_stored_configuration_from_before_limits_no_requests() {
+    let composition = golden();
+    let stored: Vec<(&str, &[u8])> =
+        composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
     let budgets = |format: &str, more: &str| {
-        let source = source_of(
-            format,
-            &format!(
-                "organism: {{name: old}}\nlisteners: {{old: {{run: [cat], accepts: [ask], returns: [answer], entry: true}}}}\n{more}"
-            ),
-            &[],
-        );
-        config::read_source(&source, Path::new("/")).unwrap().budgets.unwrap()
+        let source = source_of(format, &format!("{text}\n{more}"), &stored);
+        config::read_source(&source, Path::new(GOLDEN)).unwrap().budgets.unwrap()
     };
     assert_eq!(budgets("systole configuration v5", "").requests, None);
     assert_eq!(budgets("systole configuration v6", "").requests, Some(300));

@@ -53,7 +53,7 @@ fn read(document: &str) -> ListenerDocument {
 fn a_start_is_read_whole() {
     let document = format!(
         "<journal {NS} id='8' delivery='d' kind='model-started' model='some-model' prompt='{PROMPT}' \
-         reserve-tokens='1200' reserve-money='0.0134 USD'/>"
+         guided='schema' reserve-tokens='1200' reserve-money='0.0134 USD'/>"
     );
     let entry = Ok(JournalEntry::Started(started()));
     assert_eq!(read(&document), ListenerDocument::Journal { delivery: "d".into(), id: 8, entry });
