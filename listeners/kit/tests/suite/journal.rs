@@ -170,6 +170,10 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
             "attribute prompt of <journal> is not a SHA-256",
         ),
         (
+            start(&format!("{good} guided='grammar:1'>")),
+            "attribute guided of <journal> names nothing that holds an answer",
+        ),
+        (
             start(&format!("{good} reserve-tokens='-1'>")),
             "attribute reserve-tokens of <journal> is not a whole number",
         ),
