@@ -68,7 +68,7 @@ section! {
         sees: default(ViewScope::Call) <WordOf<ViewWord>> "what it sees: `call`: its own call; `thread`: also the messages of others in the thread";
         tool_choice: optional("none") <AnyText> "the tool choice in a request with native calls: `auto`, `required`, `none`, or the name of a tool";
         tool_output_max: default(4096) <SizeWithin<256, { 1 << 20 }>> "how much of an answer it sees, {bounds}; the log keeps all of it";
-        core_tools: optional("all") <CoreToolSet> "which of the core's own tools its model is told of: `all`, or a list of `threads`, `timers`, `person`, `view`, `plan` and `describe`, also an empty one";
+        core_tools: optional("all") <CoreToolSet> "which of the core's own tools its model sees: `all`, or a list of `threads`, `timers`, `person`, `view`, `plan` and `describe`, also an empty one";
         when_full: default(WhenFull::Final) <WordOf<WhenFullWord>> "what it does if its model's window fills up: `final`: it is asked for its final when nothing more fits; `clear`: at 80 % it clears its view except for the request and the last messages";
         output: below <OutputKeys> "the form of its final; with `native` and `xml-final`";
         prompt: default(Vec::new()) <PromptSections> "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other";

@@ -52,7 +52,7 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     window: default(128_000) <RequestTokens> "most tokens of a request and its answer together";
     max_output: optional("16k with `thinking` or without `url`, else 4k; at most a quarter of `window`") <RequestTokens> "most tokens of an answer with its reasoning, fewer than `window`";
     thinking: optional("as the provider does") <ThinkingText> "how much the model reasons before it answers: `off`, `low`, `medium`, `high`, `max`, or at most so many tokens";
-    cache: default(true) <WordOf<CacheWord>> "how long a provider is told to keep the prompt in its cache, if that has to be told: `5m` or `off`";
+    cache: default(true) <WordOf<CacheWord>> "how long a provider keeps the prompt in its cache, if it has to be asked for that: `5m` or `off`";
     stream: default(true) <YesNo> "whether its answers are streamed; `false` for providers that only answer in one piece";
     timeout: below <TimeoutKeys> "how long to wait for it";
     params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
@@ -99,7 +99,7 @@ impl WordChoice for Provider {
     const VALUES: &'static [Provider] = Provider::ALL;
 }
 
-/// Whether a provider is told to cache, as words.
+/// Whether requests mark what to cache, as words.
 struct CacheWord;
 
 impl WordChoice for CacheWord {

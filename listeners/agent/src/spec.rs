@@ -39,7 +39,7 @@ pub struct AgentSpec {
     pub when_full: WhenFull,
     /// The tool choice in a request with native tools. `None` sends nothing.
     pub tool_choice: Option<ToolChoice>,
-    /// The groups of the core's tools that its model is told of. In text it may use the others too.
+    /// The groups of the core's tools that its model sees. In text it may use the others too.
     pub core_tools: Vec<CoreToolGroup>,
     /// The format of its final, and the JSON Schema that a final in JSON must follow.
     pub output: Output,

@@ -27,12 +27,12 @@ impl<'t> Lister<'t> {
             if self.rest.is_empty() || self.rest.starts_with(['|', ')']) {
                 return all;
             }
-            let part = self.counted();
+            let part = self.read_counted();
             all = all.iter().flat_map(|begun| part.iter().map(move |end| format!("{begun}{end}"))).collect();
         }
     }
 
-    fn counted(&mut self) -> BTreeSet<String> {
+    fn read_counted(&mut self) -> BTreeSet<String> {
         let one = self.atom();
         let (least, most) = match self.rest.chars().next() {
             Some('?') => {

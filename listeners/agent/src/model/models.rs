@@ -230,8 +230,11 @@ impl Models {
                 refused.note_refused(held);
             }
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
-            let again =
-                pause.map(|pause| RepeatedRequest { pause_ms: to_ms(pause), number: attempt + 1, most });
+            let again = pause.map(|pause| RepeatedRequest {
+                pause_ms: to_ms(pause),
+                number: attempt + 1,
+                most: most.max(attempt + 1),
+            });
             let mut ended = RequestOutcome::from_answer(model, outcome.as_ref(), ask.tokens_in);
             ended.details.again = again;
             let used = ended.tokens_in.unwrap_or(0).saturating_add(ended.tokens_out.unwrap_or(0));

@@ -44,7 +44,7 @@ fn final_in(dialect: Dialect) -> &'static str {
 }
 
 /// The last turn as its view shows it: the words of the model, and an answer for each item but its note.
-fn viewed(stage: &AgentStage, said: &ReplyContent, text: &str) -> Vec<ViewEntry> {
+fn list_view(stage: &AgentStage, said: &ReplyContent, text: &str) -> Vec<ViewEntry> {
     let outcome = stage.outcome();
     let (stop, tokens_in, tokens_out) = (outcome.stop, outcome.tokens_in, outcome.tokens_out);
     let words = ModelWords { turn: 1, stop, tokens_in, tokens_out, text: outcome.text };
@@ -53,11 +53,11 @@ fn viewed(stage: &AgentStage, said: &ReplyContent, text: &str) -> Vec<ViewEntry>
         let spot = MessageSpot::Answer { turn: 1, ordinal };
         Some(ViewEntry::Message(ViewedMessage { seq, from, to: None, spot, payload }))
     };
-    let answers = (0..).zip(answered(said, text)).filter_map(answer);
+    let answers = (0..).zip(list_answers(said, text)).filter_map(answer);
     [ViewEntry::Words(words)].into_iter().chain(answers).collect()
 }
 
-fn answered(said: &ReplyContent, text: &str) -> Vec<Option<Payload>> {
+fn list_answers(said: &ReplyContent, text: &str) -> Vec<Option<Payload>> {
     let is_search = |item: &&Payload| &*item.name().local == "search";
     items(said).iter().map(|item| Some(found(text)).filter(|_| is_search(item))).collect()
 }
@@ -71,8 +71,8 @@ async fn e11_the_largest_results_are_left_out_until_a_final_fits() {
         let mut stage = stage(agent, 16_000, &answers);
         let said = stage.ask().await;
         let text = "word ".repeat(800);
-        stage.heard.lock().unwrap().since = viewed(&stage, &said, &text);
-        let ended = stage.answer(answered(&said, &text), Vec::new()).await;
+        stage.heard.lock().unwrap().since = list_view(&stage, &said, &text);
+        let ended = stage.answer(list_answers(&said, &text), Vec::new()).await;
         let names: Vec<&str> = items(&ended).iter().map(|item| &*item.name().local).collect();
         assert_eq!(names.last(), Some(&"answer"), "{dialect:?}: {ended:?}");
         let (_, segments, header) = stage.prompt();
@@ -93,7 +93,7 @@ async fn e11_the_largest_results_are_left_out_until_a_final_fits() {
 }
 
 /// How much of the window the header says is used.
-fn used(stage: &AgentStage) -> u64 {
+fn read_used(stage: &AgentStage) -> u64 {
     let (_, _, header) = stage.prompt();
     let (_, rest) = header.split_once("about ").unwrap_or_else(|| panic!("{header}"));
     rest.split(' ').next().unwrap().parse().unwrap()
@@ -106,9 +106,9 @@ async fn e11_the_window_is_counted_by_what_the_provider_reported_last() {
     let mut one = stage(helper(dialect), 6_000, &answers);
     let said = one.ask().await;
     let mut two = stage(helper(dialect), 6_000, "  - say: All.\n");
-    let since = viewed(&one, &said, "in login.rs");
-    one.answer(answered(&said, "in login.rs"), Vec::new()).await;
-    assert!((3_500..3_900).contains(&used(&one)), "{}", used(&one));
+    let since = list_view(&one, &said, "in login.rs");
+    one.answer(list_answers(&said, "in login.rs"), Vec::new()).await;
+    assert!((3_500..3_900).contains(&read_used(&one)), "{}", read_used(&one));
     two.take_up(2, since).await;
     assert_eq!(one.prompt(), two.prompt(), "after a restart as before it");
 }
@@ -122,13 +122,13 @@ async fn a_report_that_is_far_too_low_does_not_overfill_the_window() {
     let mut stage = stage(helper(dialect), 8_000, &answers);
     let said = stage.ask().await;
     let text = "word ".repeat(800);
-    stage.heard.lock().unwrap().since = viewed(&stage, &said, &text);
-    let ended = stage.answer(answered(&said, &text), Vec::new()).await;
+    stage.heard.lock().unwrap().since = list_view(&stage, &said, &text);
+    let ended = stage.answer(list_answers(&said, &text), Vec::new()).await;
     assert_eq!(&*items(&ended)[0].name().local, "answer", "{ended:?}");
     assert!(stage.prompt().1.join("\n").contains("not shown; recall"));
 }
 
-fn cleared() -> Payload {
+fn build_cleared() -> Payload {
     let mut writer = systole_kit::writer::XmlWriter::new();
     let start = writer.open("context-cleared").xmlns(namespaces::CORE).attr("kept_messages", "4");
     start.attr("from_seq", "2").attr("to_seq", "9").attr("digest", &"0".repeat(64)).empty();
@@ -144,9 +144,9 @@ async fn e11_an_agent_that_clears_does_so_at_four_fifths_of_its_window() {
         let mut stage = stage(agent, 5_000, &answers);
         let said = stage.ask().await;
         let text = "word ".repeat(800);
-        stage.heard.lock().unwrap().since = viewed(&stage, &said, &text);
+        stage.heard.lock().unwrap().since = list_view(&stage, &said, &text);
         let asked = stage.heard.lock().unwrap().journal.len();
-        let then = stage.answer(answered(&said, &text), Vec::new()).await;
+        let then = stage.answer(list_answers(&said, &text), Vec::new()).await;
         let first = items(&then)[0];
         let is_clear = first.name().is_named(namespaces::CORE, "clear-context");
         assert_eq!(is_clear, is_cleared, "{when_full:?}: {then:?}");
@@ -157,10 +157,10 @@ async fn e11_an_agent_that_clears_does_so_at_four_fifths_of_its_window() {
         assert_eq!(stage.heard.lock().unwrap().journal.len(), asked, "no model is asked");
         // What is left fits.
         let spot = MessageSpot::Answer { turn: 2, ordinal: 0 };
-        let (from, payload) = ("pump".to_owned(), cleared());
+        let (from, payload) = ("pump".to_owned(), build_cleared());
         let answer = ViewEntry::Message(ViewedMessage { seq: 10, from, to: None, spot, payload });
         stage.heard.lock().unwrap().since = vec![answer.clone()];
-        let then = stage.answer(vec![Some(cleared())], Vec::new()).await;
+        let then = stage.answer(vec![Some(build_cleared())], Vec::new()).await;
         assert_eq!(&*items(&then)[0].name().local, "answer", "{then:?}");
         // If it still does not fit, it is not cleared again at once.
         let mut full = self::stage(
@@ -169,7 +169,7 @@ async fn e11_an_agent_that_clears_does_so_at_four_fifths_of_its_window() {
             &(searches(dialect, 2, "") + "  - {if: only your final is taken, say: All.}\n"),
         );
         let said = full.ask().await;
-        let mut since = viewed(&full, &said, &text);
+        let mut since = list_view(&full, &said, &text);
         since.push(answer);
         let then = full.take_up(3, since).await;
         assert_eq!(&*items(&then)[0].name().local, "answer", "{then:?}");

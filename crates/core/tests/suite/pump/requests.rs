@@ -35,7 +35,7 @@ fn ends(stage: &mut DecideStage, id: u64, of: u64, stop: &str, tokens: u64) {
     stage.says(&root(), "1", 1, journals(id, JournalEntry::Result(outcome)));
 }
 
-fn used(stage: &DecideStage) -> u64 {
+fn count_used(stage: &DecideStage) -> u64 {
     stage.state.find_thread(&root()).unwrap().budget_uses[&1].used.requests
 }
 
@@ -43,17 +43,17 @@ fn used(stage: &DecideStage) -> u64 {
 fn a_request_counts_unless_it_failed_and_cost_nothing() {
     let mut stage = requests(10);
     assert_eq!(starts(&mut stage, 1, 1), "=> answer 1");
-    assert_eq!(used(&stage), 1, "from its start on");
+    assert_eq!(count_used(&stage), 1, "from its start on");
     ends(&mut stage, 2, 1, "model.unavailable", 0);
-    assert_eq!(used(&stage), 0);
+    assert_eq!(count_used(&stage), 0);
     for (id, stop, tokens) in [(3, "end", 0), (5, "model.truncated", 7)] {
         starts(&mut stage, 1, id);
         ends(&mut stage, id + 1, id, stop, tokens);
     }
-    assert_eq!(used(&stage), 2, "an answer of a model that reports nothing, and what may be paid");
+    assert_eq!(count_used(&stage), 2, "an answer of a model that reports nothing, and what may be paid");
     starts(&mut stage, 1, 7);
     stage.loses("1", 1, 1, Code::ListenerLost);
-    assert_eq!(used(&stage), 3, "the outcome is unknown");
+    assert_eq!(count_used(&stage), 3, "the outcome is unknown");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_requests_of_a_child_count_for_its_parent() {
     stage.says(&heat, "1", 2, JudgedContent::Items(vec![final_()]));
     let finished = bodies(&stage).into_values().find(|body| body.contains("<thread-finished")).unwrap();
     assert!(finished.contains("messages=\"1\"") && finished.contains("requests=\"2\""), "{finished}");
-    assert_eq!(used(&stage), 2);
+    assert_eq!(count_used(&stage), 2);
 }
 
 #[test]
