@@ -72,3 +72,40 @@ fn c4_a_timer_that_was_due_while_the_organism_stopped_does_not_fire_in_a_replay(
     let ran = systole(folder.path(), &["replay", "--all"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+/// Spawns a child, and goes on thinking for longer than the timer of that child runs.
+const THINKER: &str = r#"
+for turn in turns():
+    if turn.number == 1: reply(turn.delivery, spawn(say('napper', 'good night')))
+    else:
+        until('set'); thinks(turn, 'a first thought')
+        time.sleep(4); thinks(turn, 'a second thought', first=201)
+        reply(turn.delivery, cancel(re.search('assigned_id="([^"]+)"', turn.line).group(1)))
+"#;
+/// Waits in its thread for a timer.
+const NAPPER: &str = "\nfor turn in turns(): reply(turn.delivery, timer('over', after='3s'), wait('all'))\n";
+const NAP: [Part<'_>; 2] =
+    [("thinker", "entry: true, turns: 9, peers: [napper]", THINKER), ("napper", "turns: 9", NAPPER)];
+
+/// Nothing shows that such a timer fired, although more is recorded after the moment at which it was due.
+#[test]
+fn c4_a_timer_whose_thread_ended_before_it_was_looked_at_does_not_fire_in_a_replay() {
+    let folder = cast(&NAP);
+    let running = Running::organism_set(folder.path(), &[], &[]);
+    let run = RunFile::find_running(&log_in(folder.path())).unwrap();
+    let mut events = Events::open(&run, "?from=0", &[]);
+    let sent = ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "one")], &say("thinker", "go"));
+    assert_eq!(sent.status, 202, "{sent:?}");
+    while !events.next().is_some_and(|(_, _, record)| is(&record, "code", "set")) {}
+    std::fs::write(folder.path().join("set"), "").unwrap();
+    while !events.next().is_some_and(|(_, _, record)| is(&record, "code", "model-result")) {}
+    // It takes what is still said, and fires no timer.
+    stop(running);
+    let records = systole(folder.path(), &["log", "-n", "0", "--json"]).json_lines();
+    assert!(!records.iter().any(|record| is(record, "code", "fired")), "the timer did not fire");
+    let seconds =
+        records.iter().filter(|record| record["body"].as_str().is_some_and(|b| b.contains("a second")));
+    assert!(seconds.count() > 0, "more was said after it was due");
+    let ran = systole(folder.path(), &["replay", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}

@@ -71,17 +71,17 @@ def progress(turn, words):
     print(f'<progress xmlns="urn:systole:listener:v1" delivery="{turn.delivery}">{escape(words)}</progress>', flush=True)
 def until(name):
     while not os.path.exists(name): time.sleep(0.02)
-def thinks(turn, text):
+def thinks(turn, text, first=101):
     "Calls a model that says this, as a listener does that goes by the journal."
     def entry(id, text="", **more):
         more = "".join(f' {name}="{value}"' for name, value in more.items())
         print(f'<journal xmlns="urn:systole:listener:v1" id="{id}" delivery="{turn.delivery}"{more}>{escape(text, {chr(10): "&#10;"})}</journal>', flush=True)
         answer = sys.stdin.readline().strip()
         assert answer.endswith(f'id="{id}" delivery="{turn.delivery}"/>'), answer
-    put = ask(turn.delivery, f"<put-blob>prompt of turn {turn.number}</put-blob>", 101)
+    put = ask(turn.delivery, f"<put-blob>prompt of turn {turn.number}</put-blob>", first)
     prompt = re.search('hash="([0-9a-f]{64})"', put).group(1)
-    entry(102, kind="model-started", model="m", prompt=prompt)
-    entry(103, text, kind="model-result", of="102", stop="end", **{"in": "9", "out": "3"})
+    entry(first + 1, kind="model-started", model="m", prompt=prompt)
+    entry(first + 2, text, kind="model-result", of=str(first + 1), stop="end", **{"in": "9", "out": "3"})
 def person(question, *choices, shows=(), expires="1d"):
     text = lambda words: escape(words, {chr(10): "&#10;"})
     shows = "".join(f'<show seq="{seq}">{text(label)}</show>' for seq, label in shows)

@@ -2,6 +2,7 @@
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
 mod adopting;
+mod recorded_firings;
 mod stand_in_words;
 mod taking_inputs;
 
@@ -39,6 +40,7 @@ use super::replies;
 use super::tree_records::RecordedTree;
 use super::unanswered_delivery::UnansweredDelivery;
 use crate::limits;
+use recorded_firings::RecordedFirings;
 use systole_carriers::leases::LeaseTable;
 use systole_log::memory::MemoryLog;
 
@@ -72,6 +74,7 @@ pub(super) struct ReplayDriver<'a> {
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
+    firings: RecordedFirings,
     /// The configurations of all records.
     configs: BTreeSet<Digest>,
     pub(super) log: MemoryLog,
@@ -111,6 +114,7 @@ impl<'a> ReplayDriver<'a> {
             tree,
             history,
             calls: RecordedCalls::from_tree(tree, history),
+            firings: RecordedFirings::from_tree(tree),
             configs: tree.records.iter().map(|(_, record)| record.header.config).collect(),
             log: MemoryLog::new(),
             ports: Arc::new(ports),
@@ -241,7 +245,7 @@ impl<'a> ReplayDriver<'a> {
         loop {
             let mut moved = false;
             let at = self.at;
-            let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
+            let (mut log, mut made) = (self.log.clone(), Vec::new());
             let run = self.find_run()?;
             while let Some(lookup) = run.engine.next_lookup() {
                 let found = answer_lookup(&log, &mut run.begun, lookup);
@@ -255,8 +259,7 @@ impl<'a> ReplayDriver<'a> {
                         return Err(CannotReplay::BrokeOff(words));
                     }
                 }
-                made = batch.records.len();
-                own += batch.records.iter().filter(|record| !record.header.thread.is_sys()).count();
+                made.clone_from(&batch.records);
                 run.engine.route_recorded();
                 moved = true;
             }
@@ -264,8 +267,9 @@ impl<'a> ReplayDriver<'a> {
                 return Err(CannotReplay::BrokeOff(stop.words.clone()));
             }
             let said = run.performance.go_on();
-            self.made_at.extend(std::iter::repeat_n(at, made));
-            self.made += own;
+            self.made_at.extend(std::iter::repeat_n(at, made.len()));
+            self.made += made.iter().filter(|record| !record.header.thread.is_sys()).count();
+            made.iter().for_each(|record| self.firings.count_made(record));
             if let Some(live) = &self.real.live
                 && live.hear_documents(&said)?
             {
@@ -568,7 +572,10 @@ impl<'a> ReplayDriver<'a> {
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
-        self.find_run()?.engine.run_tick();
+        let firing = (!self.goes_out).then(|| self.firings.list_missing(self.at));
+        let engine = &mut self.find_run()?.engine;
+        engine.fire_only(firing);
+        engine.run_tick();
         self.settle_run()
     }
 }

@@ -39,7 +39,7 @@ use crate::rules::reload_payload::ReloadNews;
 use crate::rules::shutdown_payload::RunEnding;
 use crate::types::fast_maps::{FastMap, FastSet};
 use crate::types::flow::Ticket;
-use crate::types::ids::{CallPath, Digest, Name, ThreadId};
+use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LogStop, LostRange, Position, PumpStep, Seeds, StepObserver,
     StoredDocument, TokenMaker, WaitingSenders,
@@ -126,6 +126,8 @@ pub struct Engine {
     still: bool,
     /// The only calls whose turns may go out; `None` if all may.
     only: Option<HashSet<(ThreadId, CallPath)>>,
+    /// The timers that may fire. `None` means all; a replay fires those whose firing is recorded.
+    firing_only: Option<HashSet<(ThreadId, TimerId)>>,
     /// Whether the last record was made: nothing is decided after it.
     ended: bool,
     broken: Option<LogStop>,
@@ -186,6 +188,7 @@ impl Engine {
             stopping: false,
             still: false,
             only: None,
+            firing_only: None,
             ended: false,
             broken: None,
             given_up: None,
@@ -216,6 +219,12 @@ impl Engine {
         self.only = calls;
         self.outages.follow_record();
         self.take_up_held();
+    }
+
+    /// Fires only these timers from now on; `None` means all. Others stay due. For replays: a timer of the record may have
+    /// been due when something else came first and ended its thread.
+    pub fn fire_only(&mut self, timers: Option<HashSet<(ThreadId, TimerId)>>) {
+        self.firing_only = timers;
     }
 
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was

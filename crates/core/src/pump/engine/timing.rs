@@ -61,7 +61,13 @@ impl Engine {
             return;
         }
         let now = self.ticks();
+        let mut held = Vec::new();
         while let Some(ripe) = self.timers.take_ripe(now) {
+            let timer = (ripe.thread.clone(), ripe.timer.clone());
+            if self.firing_only.as_ref().is_some_and(|firing| !firing.contains(&timer)) {
+                held.push(timer);
+                continue;
+            }
             let is_awake = self.state.find_thread(&ripe.thread).is_some();
             let is_first = !self.parked.contains_key(&ripe.thread.stem());
             match self.fresh.get(&ripe.thread, ripe.set) {
@@ -71,6 +77,9 @@ impl Engine {
                     self.park_input(lookup, PumpInput::Ripe(ripe));
                 }
             }
+        }
+        for (thread, timer) in held {
+            self.timers.put_again(thread, timer, now);
         }
     }
 
