@@ -303,6 +303,8 @@ impl Found<'_> {
             attempts: keys.attempts.value,
             turns: party.turns,
             tool_output_max: usize::try_from(keys.tool_output_max.value).unwrap_or(usize::MAX),
+            // Its model says which.
+            files: Vec::new(),
             when_full: keys.when_full.value,
             tool_choice,
             core_tools: keys

@@ -1,17 +1,15 @@
 //! The keys of an agent, and what is known of it from them.
 
 use systole_agent::spec::{ActionLimit, CoreToolGroup, Dialect, OutputFormat, ThinkingRule, WhenFull};
-use systole_kit::schema::find_nearest;
 
 use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
 use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
 use super::key::KeyForm;
-use super::names::one_of;
 use super::prompt::PromptSections;
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
-use super::value::{self, At};
+use super::value::{self, find_word};
 use crate::limits;
 use systole_core::types::composition::ViewScope;
 
@@ -95,7 +93,8 @@ fn read_core_tools(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
     match &node.value {
         Value::List(_) => {
             let named = NameSet::read(diagnostics, node, path)?;
-            Some(named.iter().filter_map(|named| find_group(diagnostics, named, path)).collect())
+            let (what, known) = ((path, "group of the core's tools"), || CoreToolGroup::ALL.into_iter());
+            Some(named.iter().filter_map(|one| find_word(diagnostics, one, what, known)).collect())
         }
         _ => {
             let found = value::text(diagnostics, node, path)?;
@@ -107,17 +106,6 @@ fn read_core_tools(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
             None
         }
     }
-}
-
-fn find_group(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<CoreToolGroup> {
-    let found = CoreToolGroup::ALL.into_iter().find(|(word, _)| *word == named.value);
-    if found.is_none() {
-        let known = || CoreToolGroup::ALL.into_iter().map(|(word, _)| word);
-        let message = format!("{path}: `{}` is no group of the core's tools", named.value);
-        let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        diagnostics.report_value(named.at, &message, &fix);
-    }
-    found.map(|(_, group)| group)
 }
 
 section! { pub(super) OutputKeys with own {

@@ -4,15 +4,12 @@
 //!
 //! This module reads no environment: whether a variable is set is checked when the door opens.
 
-use systole_kit::schema::find_nearest;
-
 use super::diagnostics::Diagnostics;
 use super::forms::{NameSet, NamedSection, PartyMap, RateText, VariableName, YesNo};
 use super::key::KeyForm;
-use super::names::one_of;
 use super::section::{Form, form, section};
 use super::tree::Node;
-use super::value::At;
+use super::value::find_word;
 use systole_core::types::client::Role;
 
 section! {
@@ -53,16 +50,6 @@ fn read_clients(
 
 fn read_roles(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Role>> {
     let named = NameSet::read(diagnostics, node, path)?;
-    Some(named.iter().filter_map(|named| role(diagnostics, named, path)).collect())
-}
-
-fn role(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<Role> {
-    let found = Role::ALL.iter().find(|role| role.as_str() == named.value);
-    if found.is_none() {
-        let known = || Role::ALL.iter().map(|role| role.as_str());
-        let message = format!("{path}: `{}` is no role", named.value);
-        let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        diagnostics.report_value(named.at, &message, &fix);
-    }
-    found.copied()
+    let known = || Role::ALL.iter().map(|role| (role.as_str(), *role));
+    Some(named.iter().filter_map(|one| find_word(diagnostics, one, (path, "role"), known)).collect())
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use systole_agent::spec::{
-    AmountRate, ModelRates, ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider,
+    AmountRate, FileKind, ModelRates, ModelServer, ModelSpec, ModelThinking, ModelTimeouts, Price, Provider,
     RequestRetry,
 };
 use systole_kit::money::{Currency, Money};
@@ -23,7 +23,7 @@ use super::reach::{HeaderVariables, KeyVariable, WebAddress};
 use super::secrets::{BY_NAME, SECRET, spare};
 use super::section::{Form, form, section};
 use super::tree::Node;
-use super::value::{At, text};
+use super::value::{At, find_word, text};
 use crate::limits;
 
 /// A declared model.
@@ -53,6 +53,7 @@ section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_ke
     max_output: optional("16k with `thinking` or without `url`, else 4k; at most a quarter of `window`") <RequestTokens> "most tokens of an answer with its reasoning, fewer than `window`";
     thinking: optional("as the provider does") <ThinkingText> "how much the model reasons before it answers: `off`, `low`, `medium`, `high`, `max`, or at most so many tokens";
     cache: default(true) <WordOf<CacheWord>> "how long a provider keeps the prompt in its cache, if it has to be asked for that: `5m` or `off`";
+    files: default(Vec::new()) <FileKindSet> "what it takes besides text: `image` for PNG, JPEG, GIF and WebP, `pdf`";
     stream: default(true) <YesNo> "whether its answers are streamed; `false` for providers that only answer in one piece";
     timeout: below <TimeoutKeys> "how long to wait for it";
     params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
@@ -108,6 +109,19 @@ impl WordChoice for CacheWord {
     const VALUES: &'static [bool] = &[true, false];
 }
 
+form! {
+    /// Kinds of files, none of them twice.
+    FileKindSet -> Vec<FileKind> {
+        KeyForm::SetOf(FileKind::WORDS), read_kinds, show |_: &Vec<FileKind>| "[]".to_owned()
+    }
+}
+
+fn read_kinds(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<FileKind>> {
+    let named = NameSet::read(diagnostics, node, path)?;
+    let known = || FileKind::WORDS.iter().copied().zip(FileKind::ALL.iter().copied());
+    Some(named.iter().filter_map(|one| find_word(diagnostics, one, (path, "kind of file"), known)).collect())
+}
+
 fn provider_fix() -> String {
     let (last, others) = Provider::WORDS.split_last().unwrap_or((&"", &[]));
     format!("provider: {} or {last}", others.join(", "))
@@ -134,6 +148,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
     check_server(diagnostics, &keys);
     check_sizes(diagnostics, &keys, max_output);
     check_thinking(diagnostics, &keys, max_output);
+    check_files(diagnostics, &keys);
     let (price, currency) = keys.price.map_or((None, None), |price| declare_price(diagnostics, price.value));
     // The script of a model may take the place of a provider whose keys stay: one word is enough for a rehearsal.
     let provider = provider.unwrap_or(Provider::Script);
@@ -160,6 +175,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         window: keys.window.value,
         max_output,
         is_cached: keys.cache.value,
+        files: keys.files.value,
         thinking: keys.thinking.map(|thinking| thinking.value),
         params: keys.params.value,
         price,
@@ -190,6 +206,14 @@ fn check_server(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
             keys.own.path
         );
         diagnostics.report_value(server.at, &message, "provider: openai and a `url`, or no `server`");
+    }
+}
+
+fn check_files(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
+    let is_ollama = keys.provider.as_ref().is_some_and(|provider| provider.value == Provider::Ollama);
+    if let Some(at) = keys.files.at.filter(|_| is_ollama && keys.files.value.contains(&FileKind::Pdf)) {
+        let message = format!("{}.files: Ollama takes no PDF", keys.own.path);
+        diagnostics.report_value(at, &message, "files: [image]");
     }
 }
 

@@ -12,6 +12,7 @@ pub mod codes;
 pub mod elements;
 pub mod envelope;
 pub mod failure;
+pub mod file_reference;
 pub mod framing;
 pub mod gate;
 pub mod journal;

@@ -16,6 +16,7 @@ use systole_kit::reply::{Item, ReplyContent};
 use crate::contracts::SchemaFault;
 use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::{self, AgentFailure};
+use crate::files::FileShelf;
 use crate::guard::{self, PromptRoom};
 use crate::limits::{self, SAME_ANSWERS};
 use crate::memory::{self, CallEvent, Conversation, PastTurn};
@@ -34,6 +35,7 @@ pub struct Agent {
     models: Arc<Models>,
     /// The limits and prices of its model.
     limits: spec::ModelSpec,
+    files: FileShelf,
     kept: OpenCalls<KeptConversation>,
 }
 
@@ -67,12 +69,13 @@ impl Agent {
     /// # Errors
     /// If its model is not among them, or one of its schemas cannot be read.
     pub fn new(spec: spec::AgentSpec, models: Arc<Models>) -> Result<Self, SchemaFault> {
-        let terms = AgentTerms::from_spec(&spec)?;
         let Some(limits) = models.find_model(&spec.model).cloned() else {
             let words = "no model has this name".to_owned();
             return Err(SchemaFault { name: spec.model, words });
         };
-        Ok(Self { spec, terms, models, limits, kept: OpenCalls::default() })
+        let spec = spec::AgentSpec { files: limits.files.clone(), ..spec };
+        let terms = AgentTerms::from_spec(&spec)?;
+        Ok(Self { spec, terms, models, limits, files: FileShelf::default(), kept: OpenCalls::default() })
     }
 
     /// For an agent with several processes under one name. The accepted reply to a turn may be another process's. So
@@ -120,8 +123,9 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
-        let ask = TurnQuestion { models, spec, limits, conversation: &conversation, header: &header, asked };
+        let (models, spec, limits, files) = (&*self.models, &self.spec, &self.limits, &self.files);
+        let ask =
+            TurnQuestion { models, spec, limits, files, conversation: &conversation, header: &header, asked };
         let came = turn::ask_once(ask, stamp.journal.is_some(), line).await?;
         conversation.mark_stored();
         let heard = match came {

@@ -10,6 +10,7 @@ pub mod chain;
 mod contracts;
 mod dialect;
 pub mod failures;
+mod files;
 mod goal;
 mod guard;
 mod limits;

@@ -47,6 +47,23 @@ pub(crate) const CLEAR_KEEP: u64 = 4;
 /// Tokens of the frame around a message.
 pub(crate) const FRAME_TOKENS: u64 = 8;
 
+// A file
+
+/// Bytes of a file that a model sees, at most.
+pub(crate) const FILE_BYTES: u64 = 8 << 20;
+/// Bytes of the files in one request.
+pub(crate) const REQUEST_FILE_BYTES: u64 = 20 << 20;
+/// Bytes of the files that one delivery reads: each question brings a quarter of a mebibyte, and 64 may be asked.
+pub(crate) const READ_FILE_BYTES: u64 = 9 << 20;
+/// Bytes of files that an agent keeps for the next request.
+pub(crate) const SHELF_BYTES: usize = 64 << 20;
+/// Bytes of a file for each token that it is estimated to have.
+pub(crate) const FILE_TOKEN_BYTES: u64 = 200;
+/// The fewest and the most tokens of a picture.
+pub(crate) const IMAGE_TOKENS: (u64, u64) = (258, 5_000);
+/// Tokens of a page of a PDF.
+pub(crate) const PAGE_TOKENS: u64 = 3_000;
+
 // A model
 
 /// The longest wait for the rate of a model within an attempt: attempts over NATS may be silent for 30 seconds.

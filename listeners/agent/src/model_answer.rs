@@ -36,7 +36,7 @@ fn as_json(part: &MessagePart) -> Option<Value> {
         }
         MessagePart::Reasoning(kept) => Some(json!({ "reasoning": kept })),
         // A model never answers a call.
-        MessagePart::Result { .. } => None,
+        MessagePart::Result { .. } | MessagePart::File(_) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
-pub use crate::model::{ModelServer, ModelThinking, Provider};
+pub use crate::model::{FileKind, ModelServer, ModelThinking, Provider};
 pub use crate::schemas::{NamedSchema, NamedSchemas};
 
 /// An agent.
@@ -35,6 +35,8 @@ pub struct AgentSpec {
     pub turns: u32,
     /// The most bytes of an answer that the model sees. The log has the rest, and the agent can read it in parts.
     pub tool_output_max: usize,
+    /// What its model takes besides text.
+    pub files: Vec<FileKind>,
     /// What it does if most of its window is used.
     pub when_full: WhenFull,
     /// The tool choice in a request with native tools. `None` sends nothing.
@@ -242,6 +244,8 @@ pub struct ModelSpec {
     pub thinking: Option<ModelThinking>,
     /// Whether the provider is told what to keep in its cache, if that has to be told.
     pub is_cached: bool,
+    /// What it takes besides text.
+    pub files: Vec<FileKind>,
     /// Whether its answers are streamed.
     pub stream: bool,
     /// Its timeouts.

@@ -9,6 +9,7 @@ use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
 use crate::dialect;
+use crate::files::FileShelf;
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
@@ -47,6 +48,7 @@ pub(crate) struct TurnQuestion<'a> {
     pub(crate) spec: &'a spec::AgentSpec,
     /// The limits and prices of the agent's model.
     pub(crate) limits: &'a spec::ModelSpec,
+    pub(crate) files: &'a FileShelf,
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a TurnHeader<'a>,
     /// The delivery for which the model is asked.
@@ -94,11 +96,9 @@ pub(crate) async fn ask_once(
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
-    let asked = model::EstimatedRequest {
-        request: build_request(&ask, header, &past),
-        tokens_in: ask.header.used,
-        is_single,
-    };
+    let mut request = build_request(&ask, header, &past);
+    ask.files.load_files(&mut request.messages, line).await?;
+    let asked = model::EstimatedRequest { request, tokens_in: ask.header.used, is_single };
     let mut books = JournalLedger { line, prompt: prompt.hash, of: 0, grammars: Vec::new() };
     let (models, name) = (ask.models, &ask.spec.model);
     Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {

@@ -57,7 +57,8 @@ impl ViewCollector {
                 MessageSpot::Said { turn, .. } => drop(self.enter_turn(turn)),
                 MessageSpot::Answer { turn, ordinal } => {
                     let (payload, number) = (message.payload, Some(message.seq));
-                    self.enter_turn(turn).answers.push(AnsweredItem { ordinal, payload, number });
+                    let files = Vec::new();
+                    self.enter_turn(turn).answers.push(AnsweredItem { ordinal, payload, number, files });
                 }
                 MessageSpot::Inbox { turn } => {
                     self.enter_turn(turn.saturating_sub(1)).inbox.push(message.payload)
@@ -104,7 +105,8 @@ pub(crate) fn turn_of(answers: Answers) -> PastTurn {
         inside: Vec::new(),
         answers: items
             .filter_map(|item| {
-                Some(AnsweredItem { ordinal: item.ordinal, payload: item.payload?, number: None })
+                let (ordinal, payload) = (item.ordinal, item.payload?);
+                Some(AnsweredItem { ordinal, payload, number: None, files: Vec::new() })
             })
             .collect(),
         inbox: answers.inbox,

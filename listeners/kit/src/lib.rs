@@ -41,6 +41,6 @@ pub use systole_schema as schema;
 pub use systole_schema::compact;
 pub use systole_wire::{
     DocumentLimits, Fault, Payload, Place, QName, answers, ask, attributes, characters, codes, elements,
-    envelope, framing, gate, journal, money, name, namespaces, payload, place, prompt_link, pump_documents,
-    reply, writer,
+    envelope, file_reference, framing, gate, journal, money, name, namespaces, payload, place, prompt_link,
+    pump_documents, reply, writer,
 };

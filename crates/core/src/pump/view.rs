@@ -28,13 +28,14 @@ pub use viewed_call::ViewOwner;
 use numbered_messages::LaidView;
 use preceding_words::BoughtTokens;
 use systole_wire::ask::MessageSpot;
+use systole_wire::file_reference;
 use viewed_call::{CallOrder, NotedWords, ViewedCall, ViewedTurn, make_key, turn_before};
 
 use super::state::{Call, CallState, Thread};
 use super::wake;
 use crate::rules::view_payload;
 use crate::types::composition::ViewScope;
-use crate::types::ids::{CallPath, Name};
+use crate::types::ids::{CallPath, Digest, Name};
 use crate::types::ports::{LogFault, Position};
 use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 
@@ -87,8 +88,12 @@ impl ViewReading {
         wake::fold_next(&mut self.thread, record, position)?;
         self.watch_call(h);
         if self.may_be_message(h) {
-            let names =
-                if h.from == Name::new_core() { view_payload::refused_bytes(&record.body) } else { None };
+            let names = if h.from == Name::new_core() {
+                view_payload::refused_bytes(&record.body).into_iter().collect()
+            } else {
+                let files = file_reference::list_files(&record.body);
+                files.iter().filter_map(|file| Digest::parse(&file.hash).ok()).collect()
+            };
             let (leaf, characters) = (record.leaf, count_characters(&record.body));
             let is_note = matches!(h.code, Some(RecordCode::Role(MessageRole::Note)));
             let (from, to) = (h.from.clone(), h.to.clone());

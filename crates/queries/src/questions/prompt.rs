@@ -223,6 +223,11 @@ fn read_words(part: &Value) -> (&'static str, String) {
     if let Some(result) = part.get("result") {
         return (": result of a call", format!("{}\n{}", text(result, "name"), text(result, "text")));
     }
+    if let Some(file) = part.get("file") {
+        let number = |key: &str| file.get(key).map(Value::to_string).unwrap_or_default();
+        let (hash, of) = (text(file, "sha256"), text(file, "type"));
+        return (": a file", format!("[file {}] {of}, {} bytes, {hash}", number("number"), number("bytes")));
+    }
     if let Some(kept) = part.get("reasoning") {
         return (" reasons, in the provider's form", kept.to_string());
     }

@@ -3,6 +3,7 @@
 use systole_kit::{Payload, namespaces};
 
 use crate::failures::find_failure;
+use crate::model::MessageFile;
 use crate::model_answer::HeardAnswer;
 
 /// The events of a call, in order.
@@ -56,6 +57,8 @@ pub(crate) struct AnsweredItem {
     pub(crate) payload: Payload,
     /// Its number in the view, if that was looked up.
     pub(crate) number: Option<u64>,
+    /// The files that the model sees with it.
+    pub(crate) files: Vec<MessageFile>,
 }
 
 /// Whether an answer reports the start of a child thread.

@@ -5,6 +5,7 @@
 //! to the same messages, so nothing here depends on ids, times or attempts.
 
 mod event;
+mod files;
 mod hidden;
 mod segment;
 mod tasks;
@@ -24,6 +25,7 @@ use crate::tools::write_tools;
 
 pub(crate) use event::{AnsweredItem, CallEvent, OverheardMessage, PastTurn};
 use event::{is_own_failure, is_spawned};
+use files::FileNumbers;
 pub(crate) use hidden::list_results;
 use segment::TurnBefore;
 pub(crate) use segment::as_text;
@@ -53,6 +55,8 @@ pub(crate) struct Conversation {
     said_tokens: u64,
     /// The tokens that the provider reported for the last request, and the estimate for the same request.
     reported: Option<(u64, u64)>,
+    /// The files that tools answered with.
+    files: FileNumbers,
     /// The results that are left out, by their numbers in the view.
     hidden: BTreeSet<u64>,
     /// Whether the last turn cleared the view.
@@ -95,6 +99,7 @@ impl Conversation {
             segments: Vec::new(),
             said_tokens: 0,
             reported: None,
+            files: FileNumbers::default(),
             hidden: BTreeSet::new(),
             has_cleared: false,
             unusable: 0,
@@ -164,6 +169,8 @@ impl Conversation {
         }
         let CallTerms { agent, contracts, tools, .. } = &*self.terms;
         let before = TurnBefore { unusable: self.unusable, tasks_given };
+        let named = self.files.name_files(&agent.files, happened);
+        let happened = named.as_ref().unwrap_or(happened);
         let mut messages =
             segment::build_messages(agent, contracts, (&self.mark, &self.hidden), happened, before);
         let is_request = matches!(happened, CallEvent::Request { .. });

@@ -13,7 +13,7 @@ use super::tasks;
 use crate::contracts::AgentContracts;
 use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::AgentFailure;
-use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
+use crate::model::{MessageAuthor, MessageFile, MessagePart, NativeCall, PromptMessage};
 use crate::model_answer::HeardAnswer;
 use crate::show::{
     TextMark, change_words, escape_markup, is_code_error, quote_attribute, read_failure, show_judged,
@@ -90,6 +90,7 @@ fn turn_messages(
     if !words.is_empty() {
         parts.push(MessagePart::Text(words.join("\n\n")));
     }
+    parts.extend(teller.list_files(turn, None));
     let has_ended = taken.as_ref().is_some_and(|taken| taken.ending.is_some());
     if parts.is_empty() && !out.is_empty() && !has_ended {
         // Otherwise two messages of the model would follow each other.
@@ -111,7 +112,7 @@ fn without_mark(part: &MessagePart, mark: &TextMark) -> MessagePart {
             name: mark.cover_mark(&call.name),
             arguments: mark.cover_mark(&call.arguments),
         }),
-        MessagePart::Result { .. } | MessagePart::Reasoning(_) => part.clone(),
+        MessagePart::Result { .. } | MessagePart::File(_) | MessagePart::Reasoning(_) => part.clone(),
     }
 }
 
@@ -204,9 +205,20 @@ impl SegmentWriter<'_> {
             let told = answer.or_else(|| failed_of(&call.id, repeats));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             let (id, name) = (self.mark.cover_mark(&call.id), self.mark.cover_mark(&call.name));
-            MessagePart::Result { id, name, text, is_error }
+            let files = if repeats { Vec::new() } else { self.list_files(turn, Some(&call.id)) };
+            std::iter::once(MessagePart::Result { id, name, text, is_error }).chain(files)
         };
-        heard.calls().map(result).collect()
+        heard.calls().flat_map(result).collect()
+    }
+
+    /// The files of the results of that native call, or of all actions in text.
+    fn list_files(&self, turn: &PastTurn, call: Option<&str>) -> Vec<MessagePart> {
+        let is_of_call = |answer: &&AnsweredItem| {
+            self.find_act(answer.ordinal).and_then(|(_, act)| act.call.as_deref()) == call
+        };
+        let is_shown = |answer: &&AnsweredItem| self.describe_hidden(answer).is_none();
+        let answers = turn.answers.iter().filter(is_of_call).filter(is_shown);
+        answers.flat_map(|answer| answer.files.iter().cloned().map(MessagePart::File)).collect()
     }
 
     /// The peer that gave an answer, if all peers of a broadcast answered: their answers come in their order.
@@ -540,6 +552,10 @@ fn build_part_json(part: &MessagePart) -> Value {
         MessagePart::Result { id, name, text, is_error } => {
             json!({ "result": { "id": id, "name": name, "text": text, "is_error": is_error } })
         }
+        MessagePart::File(file) => {
+            let MessageFile { number, hash, media_type, bytes, .. } = file;
+            json!({ "file": { "number": number, "sha256": hash, "type": media_type, "bytes": bytes } })
+        }
         MessagePart::Reasoning(kept) => json!({ "reasoning": kept }),
     }
 }
@@ -554,6 +570,7 @@ pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
         MessagePart::Result { name, text, .. } => {
             crate::tokens::estimate_text(name) + crate::tokens::estimate_text(text)
         }
+        MessagePart::File(file) => file.estimate_tokens(),
         MessagePart::Reasoning(kept) => crate::tokens::estimate_text(&kept.to_string()),
     });
     parts.sum::<u64>() + crate::tokens::estimate_message("")

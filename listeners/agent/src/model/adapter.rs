@@ -93,11 +93,25 @@ impl From<&spec::ModelSpec> for ModelSettings {
             max_output,
             thinking,
             is_cached,
+            files,
             stream,
             params,
             ..
         } = model.clone();
-        Self { name, model, url, server, key_env, window, max_output, thinking, is_cached, stream, params }
+        Self {
+            name,
+            model,
+            url,
+            server,
+            key_env,
+            window,
+            max_output,
+            thinking,
+            is_cached,
+            files,
+            stream,
+            params,
+        }
     }
 }
 
@@ -134,6 +148,7 @@ impl Model for ModelAdapter {
 impl AdapterCore {
     async fn ask(&self, request: &ModelRequest, watcher: AnswerWatcher) -> Result<ModelAnswer, ModelFault> {
         let begun = Instant::now();
+        let request = &*super::files::hold_back(request, &self.asked.model.files);
         let request = &*super::ids::make_distinct(request);
         let body = self.build_body(request)?;
         let HttpLimits { connect, first, .. } = self.limits;

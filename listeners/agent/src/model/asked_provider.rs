@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::held_answer::ModelServer;
 use super::key::ModelKey;
-use super::{ModelFault, ModelFaultKind};
+use super::{FileKind, ModelFault, ModelFaultKind};
 use crate::model::thinking::ModelThinking;
 
 /// The model: the values of its section that requests and faults name.
@@ -20,6 +20,7 @@ pub(super) struct ModelSettings {
     pub(super) max_output: u64,
     pub(super) thinking: Option<ModelThinking>,
     pub(super) is_cached: bool,
+    pub(super) files: Vec<FileKind>,
     pub(super) stream: bool,
     pub(super) params: Map<String, Value>,
 }

@@ -34,7 +34,7 @@ pub(super) fn make_distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
                     *id = own;
                 }
             }
-            MessagePart::Text(_) | MessagePart::Reasoning(_) => {}
+            MessagePart::Text(_) | MessagePart::File(_) | MessagePart::Reasoning(_) => {}
         }
     }
     Cow::Owned(request)

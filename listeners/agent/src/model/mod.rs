@@ -16,6 +16,7 @@ mod answer_schema;
 mod asked_provider;
 mod complaint;
 mod enough;
+mod files;
 mod form;
 mod halves;
 mod held;
@@ -44,6 +45,8 @@ pub use answer::{
     StopReason, TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
+pub(crate) use files::find_type;
+pub use files::{FileKind, MessageFile};
 pub use held_answer::{HeldAnswer, ModelServer};
 pub use key::{KeyFault, ModelKey};
 pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::enough::EnoughCheck;
+use super::files::MessageFile;
 
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +96,8 @@ pub enum MessagePart {
         /// Whether the call failed.
         is_error: bool,
     },
+    /// A file. Behind a result it belongs to that.
+    File(MessageFile),
     /// Reasoning in the provider's own form, to be sent back unchanged in its place: an object with `provider` and
     /// `block`. Other providers omit it.
     Reasoning(Value),

@@ -530,7 +530,7 @@ fn join_words(message: &super::PromptMessage) -> String {
         .filter_map(|part| match part {
             MessagePart::Text(text) | MessagePart::Result { text, .. } => Some(text.as_str()),
             MessagePart::Call(call) => Some(call.arguments.as_str()),
-            MessagePart::Reasoning(_) => None,
+            MessagePart::File(_) | MessagePart::Reasoning(_) => None,
         })
         .collect();
     words.join("\n")

@@ -28,6 +28,7 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::ModelSpec {
         headers_env: Vec::new(),
         thinking: None,
         is_cached: true,
+        files: Vec::new(),
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,

@@ -111,7 +111,7 @@ fn read(message: &PromptMessage) -> String {
             Some(text.replace("&quot;", "\"").replace("&amp;", "&"))
         }
         MessagePart::Result { text, .. } => Some(text.clone()),
-        MessagePart::Call(_) | MessagePart::Reasoning(_) => None,
+        MessagePart::Call(_) | MessagePart::File(_) | MessagePart::Reasoning(_) => None,
     });
     words.collect::<Vec<_>>().join("\n")
 }

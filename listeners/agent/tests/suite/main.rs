@@ -10,6 +10,7 @@ mod core_tools;
 mod early;
 mod failures;
 mod faults;
+mod files;
 mod forgiving;
 mod goals;
 #[path = "../../../../tests/suite/golden.rs"]

@@ -8,7 +8,9 @@ use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
 use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
-use systole_kit::ask::{MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage, ViewedPage};
+use systole_kit::ask::{
+    BytePage, ByteSource, MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage, ViewedPage,
+};
 use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
@@ -53,6 +55,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
+        files: Vec::new(),
         when_full: spec::WhenFull::Final,
         tool_choice: None,
         core_tools: spec::CoreToolGroup::list_all(),
@@ -98,6 +101,7 @@ pub(crate) fn limits() -> spec::ModelSpec {
         headers_env: Vec::new(),
         thinking: None,
         is_cached: true,
+        files: Vec::new(),
         stream: true,
         timeout: spec::ModelTimeouts::default(),
         file: None,
@@ -123,6 +127,10 @@ pub(crate) struct Heard {
     pub(crate) since: Vec<ViewEntry>,
     /// The views that were read, each with its content.
     pub(crate) views: Vec<Vec<ViewEntry>>,
+    /// The bytes that may be read, by their hash.
+    pub(crate) blobs: HashMap<String, Vec<u8>>,
+    /// The hashes of those that were read.
+    pub(crate) read: Vec<String>,
     /// The links that were stored, in order.
     pub(crate) put: Vec<String>,
     /// The messages that the view shows before the request.
@@ -357,6 +365,16 @@ impl Line for Kept {
                 heard.documents.insert(hash.clone(), text);
                 Some(StoredBlob { hash, total }.to_payload())
             }
+            LineRequest::Ask(PumpQuestion::Blob { hash, from }) => Some(match heard.blobs.get(&hash) {
+                Some(bytes) => {
+                    let page = BytePage::cut_page(bytes, from, 256 << 10).expect("it asks for what there is");
+                    if from == 0 {
+                        heard.read.push(hash.clone());
+                    }
+                    page.to_payload(ByteSource::Blob(&hash))
+                }
+                None => system_error("payload.unknown-blob", "no message of your view names it"),
+            }),
             LineRequest::Ask(PumpQuestion::View { from_seq, .. }) => {
                 heard.asked.push(from_seq);
                 let message = ViewedMessage {

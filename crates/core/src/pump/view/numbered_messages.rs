@@ -107,11 +107,10 @@ impl View {
         // If a person amended a request, it is still its caller's.
         let from = if spot == MessageSpot::Request { &told.caller } else { &noted.from }.clone();
         // A listener may not read the bytes of others just because the core named those bytes to them.
-        let (to, names) = if told.is_own {
-            (None, noted.names)
-        } else {
-            (Some(told.find_whom(spot, noted.to.as_ref())), None)
-        };
+        let to = (!told.is_own).then(|| told.find_whom(spot, noted.to.as_ref()));
+        // Nor those that it names itself.
+        let is_own_word = matches!(spot, MessageSpot::Said { .. });
+        let names = if told.is_own && !is_own_word { noted.names.clone() } else { Vec::new() };
         let NotedWords { leaf, characters, is_note, .. } = *noted;
         self.messages.push(ViewMessage {
             seq,

@@ -230,7 +230,7 @@ fn read_blob(
     hash: Option<Digest>,
     from: u64,
 ) -> Result<ReadAnswer, LogFault> {
-    let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
+    let named = hash.filter(|hash| view.messages().iter().any(|message| message.names.contains(hash)));
     let stored = match named {
         Some(hash) => reader.read_document(hash)?.map(|bytes| (hash, bytes)),
         None => None,

@@ -28,8 +28,8 @@ pub struct ViewMessage {
     pub characters: u64,
     /// Whether it is a note.
     pub is_note: bool,
-    /// The hash of the refused bytes that it names, if the core said it. The bytes are stored as a document.
-    pub names: Option<Digest>,
+    /// The documents that it names: refused bytes, if the core said it, or else files.
+    pub names: Vec<Digest>,
     /// Whether a turn begins with it, so that everything before it can be cleared.
     pub begins: bool,
 }

@@ -55,7 +55,7 @@ pub(super) struct NotedWords {
     pub(super) leaf: Digest,
     pub(super) characters: u64,
     pub(super) is_note: bool,
-    pub(super) names: Option<Digest>,
+    pub(super) names: Vec<Digest>,
 }
 
 /// The position of a call in the order of the view.

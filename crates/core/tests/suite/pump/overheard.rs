@@ -282,7 +282,7 @@ fn b2_a_view_names_no_refused_bytes_of_other_listeners() {
     let named: Vec<(u64, bool)> = (1..)
         .zip(view.messages())
         .filter(|(_, one)| one.from == Name::new_core())
-        .map(|(n, one)| (n, one.names.is_some()))
+        .map(|(n, one)| (n, !one.names.is_empty()))
         .collect();
     assert_eq!(named, [(2, false), (4, true)], "{:?}", stage.overhears(&root(), "1/2.0"));
 }

@@ -127,7 +127,7 @@ fn read_words(part: &MessagePart) -> (&str, &str) {
     match part {
         MessagePart::Text(text) => ("", text),
         MessagePart::Call(call) => (&call.name, &call.arguments),
-        MessagePart::Result { .. } | MessagePart::Reasoning(_) => ("", ""),
+        MessagePart::Result { .. } | MessagePart::File(_) | MessagePart::Reasoning(_) => ("", ""),
     }
 }
 

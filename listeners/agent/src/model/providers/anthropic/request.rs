@@ -7,8 +7,8 @@ use crate::model::asked_provider::ModelSettings;
 use crate::model::held_answer::HeldAnswer;
 use crate::model::thinking::ModelThinking;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
-    reasoning,
+    FileKind, MessageAuthor, MessageFile, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool,
+    answer_schema, reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -116,12 +116,10 @@ fn add_header(header: &str, joined: &mut Vec<(MessageAuthor, Vec<Value>)>) {
     };
     let mark = result.remove("cache_control");
     let content = result.entry("content").or_insert(Value::Null);
-    let told = content.as_str().filter(|told| !told.trim().is_empty());
-    let told = told.map(|told| {
-        let mut told = json!({"type": "text", "text": told});
-        mark.and_then(|mark| told.as_object_mut()?.insert("cache_control".to_owned(), mark));
-        told
-    });
+    let mut told = list_content(content.take());
+    if let (Some(mark), Some(last)) = (mark, told.last_mut().and_then(Value::as_object_mut)) {
+        last.insert("cache_control".to_owned(), mark);
+    }
     *content = Value::Array(told.into_iter().chain([text]).collect());
 }
 
@@ -140,10 +138,13 @@ fn mark_cache_ends(joined: &mut [(MessageAuthor, Vec<Value>)]) {
 
 /// A mark on a block without a visible character may be refused, and then each repetition of the request would be.
 fn is_cacheable(block: &Value) -> bool {
-    let content = || block.get("content").and_then(Value::as_str).unwrap_or_default();
+    let has_content = || match block.get("content") {
+        Some(Value::Array(told)) => !told.is_empty(),
+        told => told.and_then(Value::as_str).is_some_and(|told| !told.trim().is_empty()),
+    };
     match block.get("type").and_then(Value::as_str) {
         Some("text" | "tool_use") => true,
-        Some("tool_result") => !content().trim().is_empty(),
+        Some("tool_result") => has_content(),
         _ => false,
     }
 }
@@ -155,7 +156,41 @@ fn mark_cached(block: &mut Value) {
 }
 
 fn build_blocks(message: &PromptMessage) -> Vec<Value> {
-    message.parts.iter().filter_map(build_block).collect()
+    let mut blocks: Vec<Value> = Vec::new();
+    for part in &message.parts {
+        match part {
+            MessagePart::File(file) => add_file(file, &mut blocks),
+            part => blocks.extend(build_block(part)),
+        }
+    }
+    blocks
+}
+
+/// A file of a result is a part of its content.
+fn add_file(file: &MessageFile, blocks: &mut Vec<Value>) {
+    let words = json!({"type": "text", "text": file.describe()});
+    let data = file.encode().map(|data| {
+        let kind = if file.kind == FileKind::Image { "image" } else { "document" };
+        json!({"type": kind, "source": {"type": "base64", "media_type": file.media_type, "data": data}})
+    });
+    let added = std::iter::once(words).chain(data);
+    let is_result = |block: &&mut Value| block.get("type") == Some(&json!("tool_result"));
+    let content = blocks.last_mut().filter(is_result).and_then(|result| result.get_mut("content"));
+    match content {
+        Some(content) => {
+            *content = Value::Array(list_content(content.take()).into_iter().chain(added).collect())
+        }
+        None => blocks.extend(added),
+    }
+}
+
+/// The content of a result as blocks.
+fn list_content(content: Value) -> Vec<Value> {
+    match content {
+        Value::Array(blocks) => blocks,
+        Value::String(text) if !text.trim().is_empty() => vec![json!({"type": "text", "text": text})],
+        _ => Vec::new(),
+    }
 }
 
 fn build_block(part: &MessagePart) -> Option<Value> {
@@ -175,6 +210,7 @@ fn build_block(part: &MessagePart) -> Option<Value> {
             }
             Some(result)
         }
+        MessagePart::File(_) => None,
         MessagePart::Reasoning(kept) => reasoning::find_block(NAME, kept).cloned(),
     }
 }

@@ -137,6 +137,13 @@ fn build_parts(message: &PromptMessage) -> Vec<Value> {
                 add_id(&mut function, id);
                 parts.push(json!({"functionResponse": function}));
             }
+            MessagePart::File(file) => {
+                parts.push(json!({"text": file.describe()}));
+                let data = file.encode();
+                parts.extend(
+                    data.map(|data| json!({"inlineData": {"mimeType": file.media_type, "data": data}})),
+                );
+            }
             MessagePart::Reasoning(kept) => {
                 let Some(block) = reasoning::find_block(NAME, kept) else { continue };
                 add_reasoning(block, &mut parts, &mut waiting);

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
 use crate::model::providers::anthropic::as_object;
-use crate::model::providers::openai::{add_header, build_tool, join_texts};
+use crate::model::providers::openai::{add_header, build_tool, find_file, join_texts};
 use crate::model::thinking::ModelThinking;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, answer_schema, reasoning,
+    FileKind, MessageAuthor, MessageFile, MessagePart, ModelRequest, PromptMessage, RequestToolChoice,
+    answer_schema, reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -75,8 +76,29 @@ fn add_message(message: &PromptMessage, messages: &mut Vec<Value>) {
             messages.push(json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text}));
         }
     }
-    if let Some(text) = join_texts(message) {
-        messages.push(json!({"role": "user", "content": text}));
+    let files: Vec<&MessageFile> = message.parts.iter().filter_map(find_file).collect();
+    let words = join_texts(message).into_iter().chain(files.iter().map(|file| describe_file(file)));
+    let words: Vec<String> = words.collect();
+    if words.is_empty() {
+        return;
+    }
+    let mut said = json!({"role": "user", "content": words.join("\n")});
+    let images: Vec<String> =
+        files.iter().filter(|file| file.kind == FileKind::Image).filter_map(|file| file.encode()).collect();
+    if let (false, Some(said)) = (images.is_empty(), said.as_object_mut()) {
+        said.insert("images".to_owned(), json!(images));
+    }
+    messages.push(said);
+}
+
+/// Ollama takes pictures alone.
+fn describe_file(file: &MessageFile) -> String {
+    match file.kind {
+        FileKind::Image => file.describe(),
+        FileKind::Pdf => {
+            let content = Err("Ollama takes no PDF".to_owned());
+            MessageFile { content, ..file.clone() }.describe()
+        }
     }
 }
 

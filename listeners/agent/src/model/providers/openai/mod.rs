@@ -14,7 +14,7 @@ use crate::model::held_answer::HeldAnswer;
 use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
 
-pub(super) use request::{add_header, build_tool, join_texts};
+pub(super) use request::{add_header, build_tool, find_file, join_texts};
 
 /// The form.
 pub(super) struct OpenAi;

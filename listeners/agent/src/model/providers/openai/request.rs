@@ -8,7 +8,8 @@ use crate::model::held;
 use crate::model::held_answer::HeldAnswer;
 use crate::model::thinking::ModelThinking;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning,
+    FileKind, MessageAuthor, MessageFile, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool,
+    reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -110,6 +111,7 @@ pub(in crate::model) fn add_header(request: &ModelRequest, messages: &mut Vec<Va
     let last = messages.last_mut().filter(|last| last.get("role") == Some(&json!("user")));
     match last.and_then(|last| last.get_mut("content")) {
         Some(Value::String(text)) => text.extend(["\n", header]),
+        Some(Value::Array(parts)) => parts.push(json!({"type": "text", "text": header})),
         _ => messages.push(json!({"role": "user", "content": header})),
     }
 }
@@ -121,8 +123,36 @@ fn add_message(message: &PromptMessage, messages: &mut Vec<Value>) {
             messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
         }
     }
-    if let Some(text) = join_texts(message) {
-        messages.push(json!({"role": "user", "content": text}));
+    let files: Vec<Value> = message.parts.iter().filter_map(find_file).flat_map(build_file).collect();
+    let text = join_texts(message);
+    let content = match text {
+        _ if !files.is_empty() => {
+            let text = text.map(|text| json!({"type": "text", "text": text}));
+            Some(Value::Array(text.into_iter().chain(files).collect()))
+        }
+        text => text.map(Value::String),
+    };
+    messages.extend(content.map(|content| json!({"role": "user", "content": content})));
+}
+
+/// A file, with its number before it.
+fn build_file(file: &MessageFile) -> impl Iterator<Item = Value> {
+    let words = json!({"type": "text", "text": file.describe()});
+    let data = file.encode_url().map(|url| match file.kind {
+        FileKind::Image => json!({"type": "image_url", "image_url": {"url": url}}),
+        FileKind::Pdf => {
+            let name = format!("file-{}.pdf", file.number);
+            json!({"type": "file", "file": {"filename": name, "file_data": url}})
+        }
+    });
+    std::iter::once(words).chain(data)
+}
+
+/// The file, if a part is one.
+pub(in crate::model) fn find_file(part: &MessagePart) -> Option<&MessageFile> {
+    match part {
+        MessagePart::File(file) => Some(file),
+        _ => None,
     }
 }
 

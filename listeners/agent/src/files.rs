@@ -1,0 +1,78 @@
+//! Files of a conversation: their bytes, read from the log when a model is asked. Those that were read last are kept, for
+//! all calls of an agent together.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use systole_kit::line::{Line, NotTaken};
+
+use crate::limits;
+use crate::model::{MessageFile, MessagePart, PromptMessage, find_type};
+
+/// The files that were read last.
+#[derive(Default)]
+pub(crate) struct FileShelf {
+    /// The hash and the bytes of each, the newest last.
+    kept: Mutex<VecDeque<(String, Arc<[u8]>)>>,
+}
+
+impl FileShelf {
+    fn find(&self, hash: &str) -> Option<Arc<[u8]>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
+    }
+
+    fn keep(&self, hash: &str, bytes: &Arc<[u8]>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back((hash.to_owned(), bytes.clone()));
+        let count =
+            |kept: &VecDeque<(String, Arc<[u8]>)>| kept.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        while kept.len() > 1 && count(&kept) > limits::SHELF_BYTES {
+            kept.pop_front();
+        }
+    }
+
+    /// Reads the bytes of all files, the newest first. A delivery may ask only so many questions.
+    pub(crate) async fn load_files(
+        &self,
+        messages: &mut [PromptMessage],
+        line: &(dyn Line + '_),
+    ) -> Result<(), NotTaken> {
+        let mut room = limits::READ_FILE_BYTES;
+        for part in messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev()) {
+            let MessagePart::File(file) = part else { continue };
+            if let Some(bytes) = self.find(&file.hash) {
+                file.content = Ok(bytes);
+                continue;
+            }
+            if file.bytes > limits::FILE_BYTES {
+                file.content = Err(format!("it has more than {} MiB", limits::FILE_BYTES >> 20));
+                continue;
+            }
+            let Some(left) = room.checked_sub(file.bytes) else {
+                file.content = Err("too many files were to be read at once".to_owned());
+                continue;
+            };
+            room = left;
+            file.content = self.read_file(file, line).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_file(
+        &self,
+        file: &MessageFile,
+        line: &(dyn Line + '_),
+    ) -> Result<Result<Arc<[u8]>, String>, NotTaken> {
+        let bytes: Arc<[u8]> = match line.blob(&file.hash).await {
+            Ok(bytes) => bytes.into(),
+            Err(NotTaken::Over) => return Err(NotTaken::Over),
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        if find_type(&bytes) != Some(file.media_type.as_str()) {
+            return Ok(Err(format!("its first bytes are not those of {}", file.media_type)));
+        }
+        self.keep(&file.hash, &bytes);
+        Ok(Ok(bytes))
+    }
+}

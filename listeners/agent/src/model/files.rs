@@ -1,0 +1,123 @@
+//! Files in a request: pictures and PDFs that a message has besides its text. A file that cannot be sent is named in
+//! words, with the reason.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::{MessagePart, ModelRequest};
+use crate::limits;
+
+/// What a model takes besides text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Pictures: PNG, JPEG, GIF and WebP.
+    Image,
+    /// PDFs.
+    Pdf,
+}
+
+impl FileKind {
+    /// All of them, in the order of [`FileKind::WORDS`].
+    pub const ALL: &'static [FileKind] = &[FileKind::Image, FileKind::Pdf];
+    /// Their words in the organism file.
+    pub const WORDS: &'static [&'static str] = &["image", "pdf"];
+
+    /// The kind of files of this media type.
+    #[must_use]
+    pub fn from_type(media_type: &str) -> Option<Self> {
+        match media_type {
+            "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Some(FileKind::Image),
+            "application/pdf" => Some(FileKind::Pdf),
+            _ => None,
+        }
+    }
+}
+
+/// The media type that the first bytes of a file show, of those that a model may take.
+pub(crate) fn find_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
+        _ => None,
+    }
+}
+
+/// A file of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageFile {
+    /// Its number in the conversation, from 1.
+    pub number: usize,
+    /// The hash of its bytes.
+    pub hash: String,
+    /// Its kind.
+    pub kind: FileKind,
+    /// Its media type.
+    pub media_type: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The bytes, or why they are not sent.
+    pub content: Result<Arc<[u8]>, String>,
+}
+
+impl MessageFile {
+    /// What stands before it, or in its place.
+    pub(super) fn describe(&self) -> String {
+        match &self.content {
+            Ok(_) => format!("[file {}]", self.number),
+            Err(why) => format!("[file {} is not shown: {why}]", self.number),
+        }
+    }
+
+    /// Its bytes as base64, if they are sent.
+    pub(super) fn encode(&self) -> Option<String> {
+        self.content.as_ref().ok().map(|bytes| BASE64_STANDARD.encode(bytes))
+    }
+
+    /// The same as a data URL.
+    pub(super) fn encode_url(&self) -> Option<String> {
+        Some(format!("data:{};base64,{}", self.media_type, self.encode()?))
+    }
+
+    /// An estimate of its tokens. How wide and high a picture is shows only in its bytes, which are not at hand.
+    pub(crate) fn estimate_tokens(&self) -> u64 {
+        let tokens = self.bytes / limits::FILE_TOKEN_BYTES;
+        match self.kind {
+            FileKind::Image => tokens.clamp(limits::IMAGE_TOKENS.0, limits::IMAGE_TOKENS.1),
+            FileKind::Pdf => tokens.max(limits::PAGE_TOKENS),
+        }
+    }
+}
+
+/// The request with only the files that a model takes, and of these only the newest that fit into a request.
+pub(super) fn hold_back<'r>(request: &'r ModelRequest, takes: &[FileKind]) -> Cow<'r, ModelRequest> {
+    let has_files = |part: &MessagePart| matches!(part, MessagePart::File(_));
+    if !request.messages.iter().flat_map(|message| &message.parts).any(has_files) {
+        return Cow::Borrowed(request);
+    }
+    let mut request = request.clone();
+    let mut room = limits::REQUEST_FILE_BYTES;
+    for part in request.messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev()) {
+        let MessagePart::File(file) = part else { continue };
+        let Ok(bytes) = &file.content else { continue };
+        let fits = u64::try_from(bytes.len()).ok().and_then(|bytes| room.checked_sub(bytes));
+        match fits {
+            _ if !takes.contains(&file.kind) => {
+                file.content = Err(format!("this model takes no {}", file.media_type));
+            }
+            Some(left) => room = left,
+            None => {
+                file.content = Err(format!(
+                    "newer files fill the {} MiB of a request",
+                    limits::REQUEST_FILE_BYTES >> 20
+                ));
+            }
+        }
+    }
+    Cow::Owned(request)
+}
