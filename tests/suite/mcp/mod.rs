@@ -13,6 +13,7 @@ mod house;
 mod installing;
 mod listeners;
 mod mapping;
+mod pictures;
 mod samples;
 mod serving;
 mod shapes;

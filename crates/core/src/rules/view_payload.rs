@@ -110,7 +110,7 @@ fn core_tag<'d>(gate: &mut XmlGate<'d>) -> Option<&'d str> {
 pub fn no_such_blob() -> Refusal {
     Refusal::new(Code::Invalid, "no document of this hash is named in your view")
         .of_element("blob")
-        .with_expected("a hash that a refusal in your view names")
+        .with_expected("a hash that a refusal or a file in your view names")
 }
 
 /// The refusal for a position past the end of the bytes.

@@ -2,6 +2,7 @@
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
 mod adopting;
+mod recorded_files;
 mod recorded_firings;
 mod stand_in_words;
 mod taking_inputs;
@@ -270,6 +271,7 @@ impl<'a> ReplayDriver<'a> {
             self.made_at.extend(std::iter::repeat_n(at, made.len()));
             self.made += made.iter().filter(|record| !record.header.thread.is_sys()).count();
             made.iter().for_each(|record| self.firings.count_made(record));
+            self.keep_files(&made)?;
             if let Some(live) = &self.real.live
                 && live.hear_documents(&said)?
             {
