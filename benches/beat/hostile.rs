@@ -73,7 +73,7 @@ impl HostileDoor {
             document,
             None,
             None,
-            &mut self.schemas,
+            (&mut self.schemas, &|_| None),
         )
         .payload
         .is_ok()

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole_kit::characters::first_illegal;
-use systole_kit::{Payload, QName, namespaces};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{Payload, QName, file_reference, namespaces};
 use tokio::sync::mpsc;
 
 use super::exit::CommandExit;
@@ -25,7 +26,8 @@ use super::thread_name;
 use crate::limits;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::limits::FILE_BYTES;
 use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
@@ -38,6 +40,7 @@ use systole_organism::runfile::RunFile;
 #[command(after_help = r#"Examples:
   systole ask What makes a heart beat?
   systole ask --thread @last "And why?"
+  systole ask --file plan.png "What is wrong here?"
   systole ask"#)]
 pub(super) struct AskCommand {
     #[command(flatten)]
@@ -48,6 +51,9 @@ pub(super) struct AskCommand {
     /// The thread it goes on with: an id, the beginning of one, or @last
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
+    /// A picture or a PDF for a model that takes it; may be given up to 16 times
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
     /// The listener it is for, if that is not the entry
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
     to: Option<Name>,
@@ -63,7 +69,9 @@ impl AskCommand {
         if let Some(organism) = OrganismElsewhere::find_named(&self.place)? {
             // Without the composition, the organism itself says who takes the question.
             let to = match organism.read_composition()? {
-                Ok(composition) => Some(find_addressee(screen, &composition, self.to.as_ref())?),
+                Ok(composition) => {
+                    Some(find_addressee(screen, &composition, self.to.as_ref(), self.element())?)
+                }
                 Err(_) => self.to.clone(),
             };
             let thread = typed.map(|typed| organism.find_thread(typed)).transpose()?;
@@ -71,13 +79,18 @@ impl AskCommand {
             return self.ask_in(&QuestionSender { screen, to, organism, subject }, None, thread);
         }
         let file = self.place.organism(screen)?;
-        let to = Some(find_addressee(screen, &file.composition, self.to.as_ref())?);
+        let to = Some(find_addressee(screen, &file.composition, self.to.as_ref(), self.element())?);
         let thread = typed.map(|typed| thread_name::find(screen, &file.log, typed)).transpose()?;
         if let Some(run) = RunFile::find_running(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
         let organism = AskedOrganism::OnLog(file.log.clone());
         self.ask_in(&QuestionSender { screen, to, organism, subject }, Some(file), thread)
+    }
+
+    /// What is sent.
+    fn element(&self) -> &'static str {
+        if self.files.is_empty() { "ask" } else { "ask-with" }
     }
 
     fn ask_in(
@@ -95,8 +108,11 @@ impl AskCommand {
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
             return Err(screen.fail(CommandExit::Usage, "no question: write it after `ask`, or on stdin"));
         }
+        let files = self.files.iter().map(|path| AskedFile::read(screen, path)).collect::<Result<_, _>>()?;
         match question {
-            Some(question) => asker.ask_once(&self.place, &question, thread),
+            Some(question) => asker.ask_once(&self.place, (&question, files), thread),
+            None if !self.files.is_empty() => Err(screen
+                .refuse("a conversation has no files", "one question: systole ask --file PATH QUESTION")),
             None => asker.converse(&self.place, file, thread),
         }
     }
@@ -129,13 +145,23 @@ fn read_piped(screen: Screen) -> Result<String, CommandExit> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
+/// The fix where no listener takes files.
+const FILES: &str = "files: [image, pdf] at the model of an agent, under `models` in the organism's file";
+
 /// The receiver of the question: the named one, the entry, or the only open listener that takes it.
 fn find_addressee(
     screen: Screen,
     composition: &Composition,
     named: Option<&Name>,
+    element: &'static str,
 ) -> Result<Name, CommandExit> {
-    let ask = QName::new(namespaces::TALK, "ask");
+    let ask = QName::new(namespaces::TALK, element);
+    let has_files = element == "ask-with";
+    let (one, many) = if has_files {
+        ("a question with files", "questions with files")
+    } else {
+        ("a question", "questions")
+    };
     let takes = |listener: &Listener| listener.find_accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, fix: &str| {
@@ -157,11 +183,12 @@ fn find_addressee(
             return Err(fail(&words, &fix));
         }
         let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
-        let words = format!("{} does not take questions: it takes {}", name.as_str(), elements.join(", "));
+        let words = format!("{} does not take {many}: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();
         let fix = match others.first() {
             Some(other) => format!("systole ask --to {other}"),
+            None if has_files => FILES.to_owned(),
             None => {
                 format!("systole send --to {} --file FILE, with {}", name.as_str(), elements.join(" or "))
             }
@@ -174,13 +201,48 @@ fn find_addressee(
         (Some(last), false) => {
             let mut names: Vec<&str> = takers.into_iter().map(Name::as_str).collect();
             names.push(last.as_str());
-            let words = format!("more than one listener takes a question: {}", names.join(", "));
+            let words = format!("more than one listener takes {one}: {}", names.join(", "));
             Err(fail(&words, "--to NAME, or organism.entry in the organism's file"))
         }
         (None, _) => {
-            let words = "no listener with `entry: true` takes questions";
-            Err(fail(words, "a listener with `accepts: [ask]` and `entry: true`, or systole send"))
+            let words = format!("no listener with `entry: true` takes {many}");
+            let fix = if has_files {
+                FILES
+            } else {
+                "a listener with `accepts: [ask]` and `entry: true`, or systole send"
+            };
+            Err(fail(&words, fix))
         }
+    }
+}
+
+/// A file that goes with a question.
+struct AskedFile {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl AskedFile {
+    /// Reads it. One byte more than any organism accepts is enough for the refusal as too large.
+    fn read(screen: Screen, path: &PathBuf) -> Result<AskedFile, CommandExit> {
+        let mut bytes = Vec::new();
+        let most = FILE_BYTES as u64 + 1;
+        let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        read.map_err(|error| {
+            system_faults::report_unread(screen, CommandExit::Usage, path, "the file", &error)
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // XML cannot carry every character that a name of a file may have.
+        let name = name.chars().map(|one| if one.is_control() { '_' } else { one }).collect();
+        Ok(AskedFile { name, bytes })
+    }
+
+    /// Its reference. Of bytes without a known type the organism says so.
+    fn write(&self, inside: &mut XmlWriter) {
+        let start = inside.open("file").attr("sha256", &Digest::hash_bytes(&self.bytes).to_string());
+        let media_type = file_reference::find_type(&self.bytes).unwrap_or("unknown");
+        let start = start.attr("type", media_type).attr("bytes", &self.bytes.len().to_string());
+        start.attr("name", &self.name).empty();
     }
 }
 
@@ -203,12 +265,23 @@ enum AskedOrganism {
 }
 
 impl QuestionSender {
-    fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<OutgoingParcel, CommandExit> {
-        let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
+    fn build_parcel(
+        &self,
+        (question, files): (&str, Vec<AskedFile>),
+        thread: Option<String>,
+    ) -> Result<OutgoingParcel, CommandExit> {
+        let payload = match files.as_slice() {
+            [] => Payload::write(namespaces::TALK, "ask", |inside| inside.text(question)),
+            files => Payload::write(namespaces::TALK, "ask-with", |inside| {
+                inside.open("question").text(question);
+                files.iter().for_each(|file| file.write(inside));
+            }),
+        };
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);
         parcel.subject = self.subject.take();
+        parcel.files = files.into_iter().map(|file| file.bytes).collect();
         Ok(parcel)
     }
 
@@ -237,11 +310,11 @@ impl QuestionSender {
     fn ask_once(
         &self,
         place: &Place,
-        question: &str,
+        (question, files): (&str, Vec<AskedFile>),
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
         self.check_text(question)?;
-        let parcel = self.build_parcel(question, thread)?;
+        let parcel = self.build_parcel((question, files), thread)?;
         if let AskedOrganism::Elsewhere(organism) = &self.organism {
             return Ok(through::send_afar(self.screen, organism, &parcel));
         }
@@ -309,7 +382,7 @@ impl QuestionSender {
             if line.trim().is_empty() || self.check_text(line.trim()).is_err() {
                 continue;
             }
-            let parcel = self.build_parcel(line.trim(), thread.clone())?;
+            let parcel = self.build_parcel((line.trim(), Vec::new()), thread.clone())?;
             let exit = Box::pin(through::send_and_wait(self.screen, way, &parcel, signals)).await;
             let exit = exit
                 .unwrap_or_else(|| self.screen.fail(CommandExit::Unavailable, "the organism has stopped"));

@@ -86,6 +86,8 @@ pub(super) struct SendPayload {
 #[derive(Clone)]
 pub(super) struct OutgoingParcel {
     document: Vec<u8>,
+    /// The files that the document refers to.
+    pub(super) files: Vec<Vec<u8>>,
     key: Key,
     pub(super) to: Option<Name>,
     pub(super) thread: Option<String>,
@@ -164,6 +166,7 @@ impl OutgoingParcel {
     pub(super) fn from_document(document: Vec<u8>, key: Key) -> OutgoingParcel {
         OutgoingParcel {
             document,
+            files: Vec::new(),
             key,
             to: None,
             thread: None,
@@ -184,6 +187,11 @@ impl OutgoingParcel {
         &self,
         client: &DoorClient,
     ) -> Result<Result<ApiReceipt, Box<ApiRefusal>>, DoorClientFault> {
+        for file in &self.files {
+            if let Err(refusal) = client.send_file(file)? {
+                return Ok(Err(refusal));
+            }
+        }
         client.send_message(&OutgoingMessage {
             key: self.key.as_str(),
             to: self.to.as_ref().map(Name::as_str),

@@ -177,7 +177,7 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
             document.as_bytes(),
             None,
             None,
-            &mut schemas,
+            (&mut schemas, &|_| None),
         )
         .payload
     };

@@ -7,6 +7,7 @@ mod agentfiles;
 mod agents;
 mod approving;
 mod as_it_was;
+mod asked_files;
 mod attacks;
 mod audit_finding;
 mod audit_stage;

@@ -310,11 +310,11 @@ pub(crate) fn ask_as(
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
-    body: &str,
+    body: impl AsRef<[u8]>,
 ) -> Answer {
-    let mut stream = connect(run);
+    let (mut stream, body) = (connect(run), body.as_ref());
     stream.write_all(head(method, path, headers, &body.len().to_string()).as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
     answer(stream)
 }
 

@@ -6,6 +6,7 @@ use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
 use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
 use super::key::KeyForm;
+use super::models::ModelDeclaration;
 use super::prompt::PromptSections;
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
@@ -35,6 +36,12 @@ impl AgentConfig {
     pub(super) fn has_free_dialect(&self) -> bool {
         let of_dialect = ["dialect", "thinking", "actions", "stop_early", "tool_choice", "output"];
         of_dialect.iter().all(|key| !self.keys.own.has(key))
+    }
+
+    /// Whether its model takes files.
+    pub(super) fn sees_files(&self, models: &[ModelDeclaration]) -> bool {
+        let named = self.keys.model.as_ref().map(|model| model.value.as_str());
+        models.iter().any(|one| Some(one.key.value.as_str()) == named && !one.model.files.is_empty())
     }
 
     /// How many actions a turn may hold.

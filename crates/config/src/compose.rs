@@ -32,6 +32,8 @@ use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
 const TALK: &str = "talk/";
+/// What an agent takes too, if its model takes files.
+const ASK_WITH: &str = "ask-with";
 
 /// The result of the checks.
 pub(super) struct Composed {
@@ -74,7 +76,14 @@ pub(super) fn compose(
         let (accepts, returns) = match &party.built_in {
             Some(one) => tools::list_elements(party, one, &mut lookup),
             None => {
-                let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
+                let mut accepted = party.accepts.clone();
+                if let (Some(first), Some(agent)) = (party.accepts.first(), &party.agent_config)
+                    && takes_talk
+                    && agent.sees_files(&declared.keys.models.value)
+                {
+                    accepted.push(At { at: first.at, value: ASK_WITH.to_owned() });
+                }
+                let accepts = elements(diagnostics, takes_talk, &accepted, ".accepts");
                 (accepts, elements(diagnostics, gives_talk, &party.returns, ".returns"))
             }
         };

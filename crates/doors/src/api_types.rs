@@ -16,6 +16,7 @@ use systole_core::types::{flow, record};
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;
 use systole_organism::live_messages;
+use systole_organism::sent_files::SentFile;
 use systole_queries::orphans::Orphan;
 use systole_queries::pauses::ThreadPause;
 
@@ -488,6 +489,26 @@ pub struct SignInCode {
     pub code: String,
     /// The client that the browser acts for.
     pub client: String,
+}
+
+/// A file was taken, for a message that refers to it by its hash.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileStored {
+    /// The hash of its bytes.
+    pub sha256: String,
+    /// Its type, from its first bytes.
+    #[serde(rename = "type")]
+    pub media_type: String,
+    /// How many bytes it has.
+    pub bytes: usize,
+}
+
+impl FileStored {
+    /// The answer for that file.
+    pub fn from_sent(sent: &SentFile) -> FileStored {
+        let SentFile { hash, media_type, bytes } = sent;
+        FileStored { sha256: hash.to_string(), media_type: (*media_type).to_owned(), bytes: *bytes }
+    }
 }
 
 /// A person's decision was accepted.

@@ -252,6 +252,14 @@ impl DoorClient {
         })
     }
 
+    /// Sends a file, to which a message refers afterwards.
+    pub fn send_file(&self, bytes: &[u8]) -> DoorResult<api_types::FileStored> {
+        self.send_order("/v1/files", StatusCode::CREATED, |request| {
+            let request = request.header("expect", "100-continue");
+            request.content_type("application/octet-stream").send(bytes)
+        })
+    }
+
     /// Ends a thread.
     pub fn cancel_thread(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
         self.send_order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)

@@ -27,6 +27,7 @@ use crate::limits::{self, BODY_MS};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::{Key, Name};
+use systole_core::types::limits::FILE_BYTES;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 use systole_organism::front::{ClientMessage, OrganismHandle};
@@ -35,7 +36,24 @@ use systole_organism::waiting::SenderReply;
 
 /// The routes of this file.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
-    vec![DoorRoute::post("/v1/messages", accept_message)]
+    vec![DoorRoute::post("/v1/messages", accept_message), DoorRoute::post("/v1/files", accept_file)]
+}
+
+/// Accepts a file, to which a later message of the client refers.
+async fn accept_file(
+    ApiCall { state, client }: ApiCall,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Response> {
+    let read = {
+        let _seat = state.bodies.wait_for_seat(&client).await;
+        read_up_to(FILE_BYTES, &headers, body).await
+    };
+    let bytes = read.map_err(refuse_unread)?;
+    match state.front.keep_file(&client, bytes) {
+        Ok(sent) => Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response()),
+        Err(refusal) => Err(refuse_message(&refusal)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -150,6 +168,14 @@ pub(super) async fn answer_unread(
 ) -> Response {
     match unread {
         UnreadBody::TooLarge(refused) => refuse_too_large(front, client, key, *refused).await,
+        unread => refuse_unread(unread),
+    }
+}
+
+/// The response to a body that is not read, of which no record is made.
+fn refuse_unread(unread: UnreadBody) -> Response {
+    match unread {
+        UnreadBody::TooLarge(refused) => refuse_message(&refused.refusal),
         UnreadBody::Broken(words) => refuse_plainly(StatusCode::BAD_REQUEST, Code::Malformed, words),
         UnreadBody::TooSlow => {
             let words = format!("the body did not come within {BODY_MS} ms");

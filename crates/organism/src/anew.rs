@@ -12,6 +12,7 @@ use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_kit::file_reference;
 use systole_queries::anew::{self, AnewChange, AnewPreview, SentAnew};
 use systole_queries::log_state::ReadSource;
 
@@ -78,6 +79,9 @@ impl OrganismHandle {
             return Some(Err(Box::new(refusal)));
         }
         let AnewPreview { key, payload, listener, subject, .. } = preview;
+        if let Err(refusal) = self.keep_files_anew(&by, &thread).await {
+            return Some(Err(refusal));
+        }
         let (own, to) = (key.clone(), Some(listener.to_string()));
         let message = ClientMessage { client: by, key: own, document: payload, to, thread: None, subject };
         match self.send_message(message).await? {
@@ -88,6 +92,23 @@ impl OrganismHandle {
             SenderReply::Refused(refusal) => Some(Err(refusal)),
             SenderReply::Done => None,
         }
+    }
+
+    /// Keeps the files of the request of a root for the same request anew.
+    async fn keep_files_anew(&self, by: &Name, thread: &ThreadId) -> Result<(), Box<Refusal>> {
+        let (id, client) = (thread.clone(), by.clone());
+        self.read_for(by, thread, move |handle, _| {
+            let Some(first) = handle.reader().records_of(&id, 1).next() else { return Ok(Some(Ok(()))) };
+            for file in file_reference::list_files(&first?.1.body) {
+                let Ok(hash) = Digest::parse(&file.hash) else { continue };
+                let Some(bytes) = handle.reader().read_document(hash)? else { continue };
+                if let Err(refusal) = handle.keep_file(&client, bytes.to_vec()) {
+                    return Ok(Some(Err(*refusal)));
+                }
+            }
+            Ok(Some(Ok(())))
+        })
+        .await
     }
 
     /// Why the request is not sent, though it could be.

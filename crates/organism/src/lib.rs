@@ -36,6 +36,7 @@ pub mod resting_verdict;
 pub mod runfile;
 pub mod running;
 mod scheduling;
+pub mod sent_files;
 pub mod skipping;
 pub mod standing_by;
 pub mod steer_payload;

@@ -35,6 +35,15 @@ pub(crate) const INDEX_PAUSE: Duration = Duration::from_secs(1);
 /// How often calls are looked for that wait for too long, within the time that is too long.
 pub(crate) const LOOKS_WITHIN_STUCK: u64 = 6;
 
+// Files that clients have sent
+
+/// Bytes of the files of one client that wait for their message.
+pub(crate) const CLIENT_FILE_BYTES: usize = 64 << 20;
+/// Bytes of the files of all clients.
+pub(crate) const HELD_FILE_BYTES: usize = 256 << 20;
+/// How long a file waits for its message.
+pub(crate) const FILE_WAIT: Duration = Duration::from_secs(600);
+
 // The end
 
 /// How long the last batch, and the places of the last checkpoint, may take.

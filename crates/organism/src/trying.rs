@@ -168,8 +168,14 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
         CompiledSchemas::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
     let client = Name::new_operator();
     let to = trial.listener.as_str();
-    let asked =
-        admit::admit_message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
+    let asked = admit::admit_message(
+        &composition,
+        &client,
+        &trial.document,
+        Some(to),
+        None,
+        (&mut compiled_schemas, &|_| None),
+    );
     let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
     let delivery = build_delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(limits::SHORT_QUEUE);

@@ -12,14 +12,16 @@ use tokio::sync::{mpsc, oneshot};
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::document_turns::{TurnReceiver, TurnSender, open_turns};
 use super::live_messages::LiveVoice;
+use super::sent_files::SentFiles;
 use crate::limits;
 use crate::plan::StartFault;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
+use systole_core::rules::sent_files::FindFile;
 use systole_core::types::composition::Composition;
-use systole_core::types::flow::{DoorMessage, JudgedDocument, Ticket, UnmatchedDocument};
+use systole_core::types::flow::{DoorMessage, Judge, JudgedDocument, Ticket, UnmatchedDocument};
 use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
@@ -159,6 +161,7 @@ struct ValidatorThread {
     steps: Arc<dyn StepObserver>,
     pump: mpsc::Sender<PumpInput>,
     voice: LiveVoice,
+    files: Arc<SentFiles>,
 }
 
 impl Validators {
@@ -170,6 +173,7 @@ impl Validators {
         steps: &Arc<dyn StepObserver>,
         pump: &mpsc::Sender<PumpInput>,
         voice: &LiveVoice,
+        files: &Arc<SentFiles>,
     ) -> Result<Validators, StartFault> {
         let (mut doors, mut threads) = (Vec::new(), Vec::new());
         for n in 0..count.max(1) {
@@ -180,6 +184,7 @@ impl Validators {
                 steps: steps.clone(),
                 pump: pump.clone(),
                 voice: voice.clone(),
+                files: files.clone(),
             };
             let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
             let thread = thread::Builder::new()
@@ -288,7 +293,9 @@ impl ValidatorThread {
             RawDocument::Asked { ticket, client, key, document, to, thread, subject } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
-                let message = admit::admit_message(page, &client, &document, to, thread, compiled_schemas);
+                let find_file = |hash| self.files.find(&client, hash);
+                let judge = (&mut *compiled_schemas as &mut dyn Judge, &find_file as FindFile<'_>);
+                let message = admit::admit_message(page, &client, &document, to, thread, judge);
                 self.passed_door(message.payload.is_ok());
                 let admit::JudgedMessage { thread, payload, claimed } = message;
                 PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed, subject })
@@ -314,8 +321,9 @@ impl ValidatorThread {
         let judged = match purpose {
             TrialPurpose::Message { client, to } => {
                 let page = &self.pages.current;
-                admit::admit_message(page, client, document, Some(to.as_str()), None, compiled_schemas)
-                    .payload
+                let find_file = |hash| self.files.find(client, hash);
+                let judge = (&mut *compiled_schemas as &mut dyn Judge, &find_file as FindFile<'_>);
+                admit::admit_message(page, client, document, Some(to.as_str()), None, judge).payload
             }
             TrialPurpose::Amendment { to, config } => {
                 let page = self.pages.all.get(config).unwrap_or(&self.pages.current);

@@ -151,10 +151,11 @@ impl AgentContracts {
 }
 
 /// Whether an element is made by a program: by the agent itself, of what its model wrote, by the workspace, or by the
-/// listener of an MCP server, which asks a person and never a model.
+/// listener of an MCP server, which asks a person and never a model, or by the client that brings files.
 fn is_made(element: &QName) -> bool {
     [CHANGE_SET, "apply"].into_iter().any(|made| element.is_named(namespaces::WORKSPACE, made))
         || element.is_named(namespaces::MCP, "input-form")
+        || element.is_named(namespaces::TALK, "ask-with")
 }
 
 impl ElementModel {

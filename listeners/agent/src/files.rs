@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use systole_kit::file_reference::find_type;
 use systole_kit::line::{Line, NotTaken};
 
 use crate::limits;
-use crate::model::{MessageFile, MessagePart, PromptMessage, find_type};
+use crate::model::{MessageFile, MessagePart, PromptMessage};
 
 /// The files that were read last.
 #[derive(Default)]

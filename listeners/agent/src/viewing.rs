@@ -51,7 +51,8 @@ impl ViewCollector {
             ViewEntry::Message(message) => match message.spot {
                 MessageSpot::Request => {
                     self.close_turn();
-                    self.all.push(CallEvent::Request { from: message.from, payload: message.payload });
+                    let (from, payload) = (message.from, message.payload);
+                    self.all.push(CallEvent::Request { from, payload, files: Vec::new() });
                 }
                 // It was made from the words of the turn, and the turn's answer reports it.
                 MessageSpot::Said { turn, .. } => drop(self.enter_turn(turn)),

@@ -334,6 +334,11 @@ async fn run_apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<ApiReceipt> {
     let front = organism.handle();
     let client = Name::new_operator();
+    for file in &parcel.files {
+        if let Err(refusal) = front.keep_file(&client, file.clone()) {
+            return OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal)));
+        }
+    }
     let message = ClientMessage {
         client,
         key: parcel.key.clone(),

@@ -26,6 +26,12 @@ pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, boun
                 None => open_root(d, &client, &key, &admitted),
                 Some(thread) => go_on(d, thread, &client, &key, &admitted, bound),
             };
+            if receipt.as_ref().is_ok_and(|receipt| !receipt.repeated) {
+                // Bytes that are stored already stay as they are.
+                for bytes in admitted.files() {
+                    d.keep_document(bytes);
+                }
+            }
             receipt.map_err(|refusal| Refused { refusal, kept: Some(cut_excerpt(admitted.bytes(), 0)) })
         }
     };

@@ -309,7 +309,7 @@ impl<'a> DecisionBuilder<'a> {
         parts
     }
 
-    /// Keeps refused bytes under their hash.
+    /// Keeps refused bytes, or those of a file, under their hash.
     pub(super) fn keep_document(&mut self, bytes: &Arc<[u8]>) -> Digest {
         let hash = Digest::hash_bytes(bytes);
         self.out.documents.push(StoredDocument { hash, bytes: bytes.clone() });

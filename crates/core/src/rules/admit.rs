@@ -10,6 +10,7 @@ use systole_wire::reply::{self, ListenerDocument};
 use systole_wire::{DocumentLimits, Fault, QName, namespaces};
 
 use super::refusing::refusal_of;
+use super::sent_files::{self, FindFile};
 use super::{classify, todo};
 use crate::types::codes::Code;
 use crate::types::composition::{Composition, GatherRule, Listener, SchemaId};
@@ -52,6 +53,9 @@ pub struct Door<'a> {
 impl Door<'_> {
     /// Judges a payload under that schema.
     pub fn judge_payload(&mut self, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        if let Some(refusal) = sent_files::refuse_files(&payload) {
+            return Err(to_refused(refusal));
+        }
         self.judge.judge_payload(self.composition.hash, schema, payload)
     }
 }
@@ -310,6 +314,9 @@ fn admit_steer(
     let verdict = judge.judge_payload(composition.hash, SchemaId::CORE, payload)?;
     let inside = inside.map_err(|fault| to_refused(refusal_of(&fault)))?;
     let (to, schema) = classify::of_message(composition, client, inside.name(), to).map_err(to_refused)?;
+    if let Some(refusal) = sent_files::refuse_files(&inside) {
+        return Err(to_refused(refusal));
+    }
     let inside = judge.judge_payload(composition.hash, schema, inside)?;
     Ok(Admitted::new_steer(to, inside, verdict))
 }
@@ -325,14 +332,14 @@ pub struct JudgedMessage {
 }
 
 /// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread` are
-/// the options of a command. They count only if the envelope says nothing.
+/// the options of a command. They count only if the envelope says nothing. `find_file` has the files of the client.
 pub fn admit_message(
     composition: &Composition,
     client: &Name,
     document: &[u8],
     to: Option<&str>,
     thread: Option<&str>,
-    judge: &mut dyn Judge,
+    (judge, find_file): (&mut dyn Judge, FindFile<'_>),
 ) -> JudgedMessage {
     let kept = |at| Some(cut_excerpt(document, at));
     let letter = match OutsideDocument::parse(document, &gate_limits(composition)) {
@@ -360,7 +367,9 @@ pub fn admit_message(
         classify::of_message(composition, client, letter.payload.name(), to).map_err(to_refused).and_then(
             |(to, schema)| {
                 let verdict = judge.judge_payload(composition.hash, schema, letter.payload)?;
-                Ok(Admitted::new(PayloadKind::For(to), verdict))
+                let admitted = Admitted::new(PayloadKind::For(to), verdict);
+                let files = sent_files::find_files(admitted.bytes(), find_file).map_err(to_refused)?;
+                Ok(admitted.with_files(files))
             },
         )
     };

@@ -20,6 +20,7 @@ pub mod refusing;
 pub mod reload_payload;
 pub mod retry_payload;
 pub mod schedule_payload;
+pub mod sent_files;
 pub mod shutdown_payload;
 pub mod stuck_payload;
 pub mod todo;

@@ -48,6 +48,10 @@ codes! {
         try "what the refusal gives under `try`; `<describe element=\"…\"/>` tells a listener the whole form";
     TooLarge "payload.too-large" true "a size or count limit is passed"
         try "a smaller payload, or `limits.message` up to 1MiB";
+    UnknownFile "payload.file-unknown" true "a file is named, and its bytes were not sent before"
+        try "send its bytes first: POST /v1/files, or `systole ask --file PATH`";
+    UnfitFile "payload.file-type" true "a file is empty, too large, or not of the type that it is said to have"
+        try "a PNG, JPEG, GIF or WebP picture, or a PDF, of at most 8 MiB";
     TooDeep "payload.too-deep" true "elements are nested deeper than the limit"
         try "fewer levels: a list of parts in place of parts within parts";
     ForbiddenNamespace "payload.forbidden-namespace" false "only the pump may send this core payload"

@@ -115,6 +115,7 @@ pub struct Admitted {
     payload: Payload,
     dangerous: bool,
     sensitive: Vec<SensitivePayload>,
+    files: Vec<Arc<[u8]>>,
 }
 
 /// A judged payload with sensitive values, and where they are in it.
@@ -156,7 +157,23 @@ impl Admitted {
     /// Admits a payload that the judge found valid.
     pub fn new(what: PayloadKind, verdict: Verdict) -> Admitted {
         let sensitive = verdict.sensitive().into_iter().collect();
-        Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous, sensitive }
+        Admitted {
+            what,
+            payload: verdict.payload,
+            dangerous: verdict.dangerous,
+            sensitive,
+            files: Vec::new(),
+        }
+    }
+
+    /// The same payload with the bytes of the files that it refers to.
+    pub fn with_files(self, files: Vec<Arc<[u8]>>) -> Admitted {
+        Admitted { files, ..self }
+    }
+
+    /// The bytes of its files, which are kept with it.
+    pub fn files(&self) -> &[Arc<[u8]>] {
+        &self.files
     }
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
@@ -168,6 +185,7 @@ impl Admitted {
             payload: verdict.payload,
             dangerous: initial.dangerous,
             sensitive,
+            files: Vec::new(),
         }
     }
 
@@ -186,6 +204,7 @@ impl Admitted {
             payload: verdict.payload,
             dangerous,
             sensitive,
+            files: Vec::new(),
         })
     }
 
@@ -194,7 +213,7 @@ impl Admitted {
         let what = PayloadKind::Steer { to, payload: inside.payload.bytes().clone() };
         let sensitive = [&verdict, &inside].into_iter().filter_map(Verdict::sensitive).collect();
         let dangerous = inside.dangerous || verdict.dangerous;
-        Admitted { what, payload: verdict.payload, dangerous, sensitive }
+        Admitted { what, payload: verdict.payload, dangerous, sensitive, files: Vec::new() }
     }
 
     /// Whether the outgoing payload is dangerous: then a person must approve it.

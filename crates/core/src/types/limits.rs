@@ -71,6 +71,8 @@ pub const RECALL_CHARACTERS: u64 = 32_768;
 /// Bytes of messages, or of a document, on one page of an answer to a question. The rest comes with the next question;
 /// a larger message gets its own page.
 pub const ANSWER_BYTES: usize = 256 << 10;
+/// Bytes of a file that a client sends.
+pub const FILE_BYTES: usize = 8 << 20;
 /// Todo lists with different conditions that one call may have. They are stored in its thread's row.
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. They are stored in its row.

@@ -146,7 +146,7 @@ fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
         document.as_bytes(),
         Some("tool"),
         None,
-        &mut Stern,
+        (&mut Stern, &|_| None),
     );
     let kept = message.payload.unwrap_err().kept.unwrap();
     assert_eq!(kept.len(), limits::EXCERPT_BYTES);
@@ -252,7 +252,8 @@ fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast(
     );
     assert_eq!(refusal(&item(&all, &spawn).0), Code::Ambiguous);
     let (client, mut judge) = (name("operator"), Mild::default());
-    let message = admit::admit_message(&all, &client, QUESTION.as_bytes(), None, None, &mut judge);
+    let message =
+        admit::admit_message(&all, &client, QUESTION.as_bytes(), None, None, (&mut judge, &|_| None));
     assert_eq!(message.payload.unwrap_err().refusal.code, Code::Ambiguous);
 }
 

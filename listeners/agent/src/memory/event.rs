@@ -15,6 +15,8 @@ pub(crate) enum CallEvent {
         from: String,
         /// The payload.
         payload: Payload,
+        /// The files that the model sees with it.
+        files: Vec<MessageFile>,
     },
     /// A turn was answered.
     Turn(PastTurn),

@@ -1,10 +1,11 @@
-//! Files in the answers of tools: in the text each has a number, which stays the same in the conversation. The model never
+//! Files in questions and in the answers of tools: in the text each has a number, which stays the same in the conversation. The model never
 //! sees a hash.
 //!
 //! Events come in; the same events go out, with a line in place of each reference. It reads no bytes.
 
 use systole_kit::file_reference::{FileReference, list_files};
-use systole_kit::{DocumentLimits, Payload};
+use systole_kit::gate::XmlGate;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::event::CallEvent;
 use crate::model::{FileKind, MessageFile};
@@ -25,41 +26,68 @@ impl FileNumbers {
 
     /// The event with its files named. `None` if it has none.
     pub(super) fn name_files(&mut self, takes: &[FileKind], happened: &CallEvent) -> Option<CallEvent> {
-        let CallEvent::Turn(turn) = happened else { return None };
-        let mut named = None;
-        for (at, answer) in turn.answers.iter().enumerate() {
-            let found = list_files(answer.payload.bytes());
-            if found.is_empty() {
-                continue;
+        match happened {
+            CallEvent::Request { from, payload, .. } => {
+                let (lines, files) = self.list_named(takes, payload)?;
+                let question = read_question(payload)?;
+                let words = std::iter::once(question).chain(lines).collect::<Vec<_>>().join("\n");
+                let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(&words));
+                Some(CallEvent::Request { from: from.clone(), payload, files })
             }
-            let turn = named.get_or_insert_with(|| turn.clone());
-            let Some(own) = turn.answers.get_mut(at) else { continue };
-            let mut lines = Vec::with_capacity(found.len());
-            for file in &found {
-                let number = self.find_number(&file.hash);
-                let kind = FileKind::from_type(&file.media_type).filter(|kind| takes.contains(kind));
-                lines.push(write_line(number, file, kind.is_some()));
-                own.files.extend(kind.map(|kind| MessageFile {
-                    number,
-                    hash: file.hash.clone(),
-                    kind,
-                    media_type: file.media_type.clone(),
-                    bytes: file.bytes.unwrap_or_default(),
-                    content: Err("its bytes were not read".to_owned()),
-                }));
+            CallEvent::Turn(turn) => {
+                let mut named = None;
+                for (at, answer) in turn.answers.iter().enumerate() {
+                    let Some((lines, files)) = self.list_named(takes, &answer.payload) else { continue };
+                    let turn = named.get_or_insert_with(|| turn.clone());
+                    let Some(own) = turn.answers.get_mut(at) else { continue };
+                    let payload = replace_references(&answer.payload, &lines);
+                    (own.payload, own.files) = (payload.unwrap_or_else(|| answer.payload.clone()), files);
+                }
+                named.map(CallEvent::Turn)
             }
-            own.payload =
-                replace_spans(&answer.payload, &found, &lines).unwrap_or_else(|| answer.payload.clone());
+            CallEvent::Overheard(_) => None,
         }
-        named.map(CallEvent::Turn)
     }
+
+    /// A line for each file of a payload, and the files that the model sees. `None` if it refers to none.
+    fn list_named(
+        &mut self,
+        takes: &[FileKind],
+        payload: &Payload,
+    ) -> Option<(Vec<String>, Vec<MessageFile>)> {
+        let found = list_files(payload.bytes());
+        let (mut lines, mut files) = (Vec::with_capacity(found.len()), Vec::new());
+        for file in &found {
+            let number = self.find_number(&file.hash);
+            let kind = FileKind::from_type(&file.media_type).filter(|kind| takes.contains(kind));
+            lines.push(write_line(number, file, kind.is_some()));
+            files.extend(kind.map(|kind| MessageFile {
+                number,
+                hash: file.hash.clone(),
+                kind,
+                media_type: file.media_type.clone(),
+                bytes: file.bytes.unwrap_or_default(),
+                content: Err("its bytes were not read".to_owned()),
+            }));
+        }
+        (!lines.is_empty()).then_some((lines, files))
+    }
+}
+
+/// The question of an `<ask-with>`.
+fn read_question(payload: &Payload) -> Option<String> {
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    gate.read_step().ok()?;
+    gate.read_child().ok()??;
+    gate.text_inside().ok()
 }
 
 /// `[file 1: image/png, 48 KB]`
 fn write_line(number: usize, file: &FileReference, is_taken: bool) -> String {
     let size = file.bytes.map(|bytes| format!(", {}", spell_size(bytes))).unwrap_or_default();
     let why = if is_taken { "" } else { ", not shown: this model does not take it" };
-    format!("[file {number}: {}{size}{why}]", file.media_type)
+    let name = file.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+    format!("[file {number}: {name}{}{size}{why}]", file.media_type)
 }
 
 fn spell_size(bytes: u64) -> String {
@@ -70,9 +98,9 @@ fn spell_size(bytes: u64) -> String {
     }
 }
 
-fn replace_spans(payload: &Payload, found: &[FileReference], lines: &[String]) -> Option<Payload> {
+fn replace_references(payload: &Payload, lines: &[String]) -> Option<Payload> {
     let (mut bytes, mut at) = (Vec::with_capacity(payload.bytes().len()), 0);
-    for (file, line) in found.iter().zip(lines) {
+    for (file, line) in list_files(payload.bytes()).iter().zip(lines) {
         bytes.extend_from_slice(payload.bytes().get(at..file.span.start)?);
         bytes.extend_from_slice(escape_markup(line).as_bytes());
         at = file.span.end;

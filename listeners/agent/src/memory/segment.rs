@@ -48,11 +48,13 @@ pub(super) fn build_messages(
                 parts: vec![MessagePart::Text(read_goal_text(payload, mark))],
             }]
         }
-        CallEvent::Request { from, payload } => {
+        CallEvent::Request { from, payload, files } => {
             let (from, inside) =
                 (quote_attribute(&mark.cover_mark(from)), show_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
-            vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
+            let files = files.iter().cloned().map(MessagePart::File);
+            let parts = std::iter::once(MessagePart::Text(words)).chain(files).collect();
+            vec![PromptMessage { role: MessageAuthor::User, parts }]
         }
         CallEvent::Turn(turn) => turn_messages(agent, contracts, (mark, hidden), turn, before),
         CallEvent::Overheard(overheard) => {

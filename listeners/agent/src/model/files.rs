@@ -36,18 +36,6 @@ impl FileKind {
     }
 }
 
-/// The media type that the first bytes of a file show, of those that a model may take.
-pub(crate) fn find_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
-        _ => None,
-    }
-}
-
 /// A file of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageFile {

@@ -45,7 +45,6 @@ pub use answer::{
     StopReason, TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
-pub(crate) use files::find_type;
 pub use files::{FileKind, MessageFile};
 pub use held_answer::{HeldAnswer, ModelServer};
 pub use key::{KeyFault, ModelKey};

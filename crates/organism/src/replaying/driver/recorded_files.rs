@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{LogBatch, LogReader as _, LogWriter as _, StoredDocument};
+use systole_core::types::ports::{LogBatch, LogWriter as _, StoredDocument};
 use systole_core::types::record::Record;
 use systole_kit::file_reference;
 

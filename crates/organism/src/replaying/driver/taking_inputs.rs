@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
+use systole_core::rules::sent_files::FindFile;
+use systole_core::types::flow::Judge;
 
 use super::ReplayDriver;
 use crate::replaying::configurations::CannotReplay;
@@ -44,13 +46,17 @@ impl ReplayDriver<'_> {
                 return self.settle_run();
             }
             ReplayInputKind::Outside(outside) => {
+                // The record shows that its files were there.
+                let reader = self.reader;
+                let find_file = |hash| reader.read_document(hash).ok().flatten().map(Into::into);
+                let judge: (&mut dyn Judge, FindFile<'_>) = (&mut self.stored.schemas, &find_file);
                 let message = admit::admit_message(
                     &page.composition,
                     &outside.client,
                     &outside.document,
                     Some(outside.to.as_str()),
                     outside.thread.as_ref().map(|thread| thread.as_str()),
-                    &mut self.stored.schemas,
+                    judge,
                 );
                 PumpInput::Asked(outside.with_verdict(message))
             }

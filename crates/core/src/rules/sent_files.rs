@@ -1,0 +1,62 @@
+//! The files that a message from outside refers to. Its sender sent their bytes before. No other payload brings any.
+
+use std::sync::Arc;
+
+use systole_wire::file_reference::{self, FileReference};
+use systole_wire::payload::Payload;
+
+use crate::types::codes::Code;
+use crate::types::ids::Digest;
+use crate::types::limits::FILE_BYTES;
+use crate::types::refusal::Refusal;
+
+/// The bytes of the files that a sender sent before, by their hash.
+pub type FindFile<'f> = &'f dyn Fn(Digest) -> Option<Arc<[u8]>>;
+
+/// The type of a file that a client sends.
+pub fn find_type(bytes: &[u8]) -> Result<&'static str, Refusal> {
+    let refuse = |words: String| Err(Refusal::new(Code::UnfitFile, words));
+    match file_reference::find_type(bytes) {
+        _ if bytes.is_empty() => refuse("the file is empty".to_owned()),
+        _ if bytes.len() > FILE_BYTES => {
+            refuse(format!("the file is larger than {FILE_BYTES} bytes, the most allowed"))
+        }
+        Some(media_type) => Ok(media_type),
+        None => refuse("the first bytes of the file are those of no known type".to_owned()),
+    }
+}
+
+/// The bytes of the files that a message refers to, in order.
+pub(crate) fn find_files(payload: &[u8], find: FindFile<'_>) -> Result<Vec<Arc<[u8]>>, Refusal> {
+    let found = file_reference::list_files(payload).into_iter().enumerate();
+    found.map(|(at, file)| find_file(at + 1, &file, find)).collect()
+}
+
+fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<Arc<[u8]>, Refusal> {
+    let bytes = Digest::parse(&file.hash).ok().and_then(find);
+    let Some(bytes) = bytes else {
+        let words = format!("file {number}: you sent no bytes with this hash before, or too long ago");
+        return Err(Refusal::new(Code::UnknownFile, words)
+            .with_received(file.hash.clone())
+            .of_element("file"));
+    };
+    let media_type = find_type(&bytes).map_err(|refusal| refusal.of_element("file"))?;
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if file.media_type != media_type || file.bytes != Some(length) {
+        let words = format!("file {number} is not what the message says of it");
+        let said = file.bytes.map_or_else(|| "nothing".to_owned(), |bytes| bytes.to_string());
+        return Err(Refusal::new(Code::UnfitFile, words)
+            .with_expected(format!("type=\"{media_type}\" bytes=\"{length}\""))
+            .with_received(format!("type=\"{}\" bytes=\"{said}\"", file.media_type))
+            .of_element("file"));
+    }
+    Ok(bytes)
+}
+
+/// Why a payload of a listener, or inside another one, is refused: it could refer to files of others by their hashes.
+pub(crate) fn refuse_files(payload: &Payload) -> Option<Refusal> {
+    let refers = payload.name().is_named(systole_wire::namespaces::TALK, "ask-with");
+    let words = "only a message from outside brings files";
+    refers
+        .then(|| Refusal::new(Code::UnknownFile, words).fixed_by("ask without files").of_element("ask-with"))
+}
