@@ -96,7 +96,7 @@ fn e20_a_person_asks_a_model_about_files() {
         ];
         assert_eq!(shown[1..], wanted);
     }
-    // The log has each file once, and its threads are replayed without the model.
+    // The log has each file once. A prompt that names one does not repeat it.
     assert_eq!((count_kept(house.path(), PNG), count_kept(house.path(), PDF)), (1, 1));
     let replayed = run(house.path(), &["replay", "--all"]);
     assert!(replayed.stdout.contains("2 same, 0 differ"), "{replayed:?}");
@@ -120,7 +120,7 @@ fn e20_a_file_that_no_model_can_take_is_refused_with_the_fix() {
     ] {
         let ran = run(house.path(), &["ask", "--file", name, "What is it?"]);
         let is_told = ran.stderr.contains(words) && ran.stderr.contains("a PNG, JPEG, GIF or WebP picture");
-        assert!(ran.code == Some(5) && is_told, "{name}: {ran:?}");
+        assert!(ran.code == Some(4) && is_told, "{name}: {ran:?}");
     }
     let missing = run(house.path(), &["ask", "--file", "none.png", "What is it?"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("none.png"), "{missing:?}");
@@ -170,6 +170,43 @@ fn e20_a_hash_counts_only_for_the_client_that_sent_the_bytes() {
     assert_eq!(foreign.json["code"], "payload.file-unknown", "{foreign:?}");
     drop(running);
     assert_eq!(mock.stop().len(), 1);
+}
+
+#[test]
+fn e20_an_export_has_the_files_and_an_erased_request_takes_them_along() {
+    let (house, mock) = house(1);
+    let asked = run(house.path(), &["ask", "--file", "terms.pdf", "What does it say?"]);
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    drop(mock);
+    let exported = run(house.path(), &["export", "@last", "-o", "t.zip"]);
+    assert_eq!(exported.code, Some(0), "{exported:?}");
+    let unpacked = house.path().join("u");
+    let script =
+        format!("import zipfile; zipfile.ZipFile('t.zip').extractall({:?})", unpacked.to_str().unwrap());
+    assert_eq!(crate::export::python(house.path(), &["-c", &script]).code, Some(0));
+    let documents = std::fs::read_to_string(unpacked.join("documents.jsonl")).unwrap();
+    let hash = Digest::hash_bytes(PDF).to_string();
+    let line = documents.lines().find(|line| line.contains(&hash)).expect("the export has the file");
+    assert!(line.contains("\"file\""), "{line}");
+    let verified = crate::export::python(&unpacked, &["verify.py"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    // A verifier misses it.
+    let without: String =
+        documents.lines().filter(|line| !line.contains(&hash)).map(|line| format!("{line}\n")).collect();
+    std::fs::write(unpacked.join("documents.jsonl"), without).unwrap();
+    assert_eq!(crate::export::python(&unpacked, &["verify.py"]).code, Some(7));
+
+    let first = run(house.path(), &["log", "@last", "--json", "-n", "0"]).json_lines().remove(0);
+    let position = first["position"].to_string();
+    let erased = run(house.path(), &["erase", &position, "--whole", "--reason", "asked to"]);
+    assert_eq!(erased.code, Some(0), "{erased:?}");
+    assert_eq!(count_kept(house.path(), PDF), 0);
+    let files = std::fs::read_dir(house.path()).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("hello.db")) {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        assert!(!bytes.windows(PDF.len()).any(|part| part == PDF), "{}", file.display());
+    }
+    assert_eq!(run(house.path(), &["verify"]).code, Some(0));
 }
 
 /// The bytes and the message are one commit.

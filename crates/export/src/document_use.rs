@@ -1,6 +1,7 @@
-//! The documents that records name by their hashes: configurations with their schemas, refused bytes, prompts, and
+//! The documents that records name by their hashes: configurations with their schemas, refused bytes, files, prompts, and
 //! answers of models, and what holds them.
 
+use systole_kit::file_reference;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use systole_core::types::ids::Digest;
@@ -20,6 +21,8 @@ pub enum DocumentUse {
     Grammar,
     /// A piece of a model's answer.
     Answer,
+    /// A file that a payload refers to.
+    File,
 }
 
 impl DocumentUse {
@@ -31,6 +34,7 @@ impl DocumentUse {
             DocumentUse::Prompt => "prompt",
             DocumentUse::Grammar => "grammar",
             DocumentUse::Answer => "answer",
+            DocumentUse::File => "file",
         }
     }
 
@@ -42,6 +46,7 @@ impl DocumentUse {
             DocumentUse::Prompt => "the prompt",
             DocumentUse::Grammar => "the grammar of an answer",
             DocumentUse::Answer => "the answer of a model",
+            DocumentUse::File => "a file",
         }
     }
 
@@ -68,7 +73,7 @@ impl DocumentUse {
                 Err(_) => Vec::new(),
             }
         } else {
-            Vec::new()
+            file_reference::list_files(body).into_iter().map(|file| (file.hash, DocumentUse::File)).collect()
         };
         named.into_iter().filter_map(|(hash, what)| Some((Digest::parse(&hash).ok()?, what))).collect()
     }

@@ -19,6 +19,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
+use systole_kit::file_reference;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::sqlite::{LogErasure, SqliteReader};
 use systole_queries::glance::attribute;
@@ -251,7 +252,7 @@ impl ErasurePlanning {
         Ok(())
     }
 
-    /// The documents that say what a body says: the words of a model, and bytes that were refused.
+    /// The documents that say what a body says: the words of a model, bytes that were refused, and files.
     fn with_body(&mut self, record: &Record) {
         if record.header.kind == RecordKind::Refusal {
             let refused = attribute(&record.body, "system-error", "hash");
@@ -259,6 +260,9 @@ impl ErasurePlanning {
         }
         for hash in list_apart(record) {
             self.add_document(Some(hash));
+        }
+        for file in file_reference::list_files(&record.body) {
+            self.add_document(Digest::parse(&file.hash).ok());
         }
     }
 

@@ -44,7 +44,7 @@ pub fn list_files(payload: &[u8]) -> Vec<FileReference> {
 
 fn read_files(payload: &[u8]) -> Result<Vec<FileReference>, Fault> {
     let (mut found, mut open, mut closed) = (Vec::new(), None, None::<FileReference>);
-    if !payload.windows(ATTRIBUTE.len()).any(|part| part == ATTRIBUTE.as_bytes()) {
+    if !std::str::from_utf8(payload).is_ok_and(|text| text.contains(ATTRIBUTE)) {
         return Ok(found);
     }
     let (mut gate, mut outer) = (XmlGate::new_strict(payload, &DocumentLimits::FROM_PUMP)?, None);

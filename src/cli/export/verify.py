@@ -38,6 +38,9 @@ SIZES = {
 NEEDED = ["statement.json", "records.jsonl", "documents.jsonl"]
 LINE = 64 * MIB
 CORE = "https://xml-pipeline.org/ns/core/v1"
+MCP, TALK = "https://xml-pipeline.org/ns/mcp/v1", "https://xml-pipeline.org/ns/talk/v1"
+# What refers to a file, in a payload of each namespace.
+FILES = {MCP: (MCP, "other"), TALK: (TALK, "file")}
 LISTENER = "urn:systole:listener:v1"
 # The records whose whole body may be erased: no state is made from it.
 ERASABLE = {
@@ -342,6 +345,8 @@ class Record:
             found.append((root[1].get("prompt", ""), "the prompt"))
         if root and root[0] == f"{LISTENER} journal" and root[1].get("kind") == "model-result":
             found += [(hash, "the answer of a model") for hash in root[1].get("blobs", "").split()]
+        if self.body is not None and self.fields["kind"] not in ("journal", "refusal"):
+            found += [(hash, "a file") for hash in files_of(self.body)]
         return [(hash, what) for hash, what in found if re.fullmatch("[0-9a-f]{64}", hash)]
 
     def may_be_erased(self):
@@ -391,6 +396,32 @@ def root_of(body):
     except (expat.ExpatError, ValueError):
         pass
     return None
+
+
+def files_of(body):
+    """The hashes of the files that a payload refers to: an answer of MCP, or a question to an agent."""
+    found, names = [], []
+
+    def start(name, attributes):
+        space, _, local = name.rpartition(" ")
+        names.append(FILES.get(space))
+        if names[0] is None:
+            raise Root(name, attributes)
+        if (space, local) == names[0] and "sha256" in attributes:
+            found.append(attributes["sha256"])
+
+    def refuse(*_):
+        raise ValueError("a document type")
+
+    if b"sha256" not in body:
+        return found
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
+    try:
+        parser.Parse(body, True)
+    except (Root, expat.ExpatError, ValueError):
+        return []
+    return found
 
 
 class Erasures:

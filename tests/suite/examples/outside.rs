@@ -36,6 +36,45 @@ pub(super) fn show(book: &mut ExampleBook) {
     reloads(folder.path(), book);
     door(folder.path(), book);
     organism.interrupt();
+    files(book);
+}
+
+/// An agent whose model takes pictures. No one asks the model.
+const SEER: &str = "organism: {name: hello, entry: seer}
+models: {eye: {provider: script, file: replies.yaml, files: [image]}}
+agents: {seer: {model: eye, dialect: plain, prompt: {identity: You look.}}}
+log: {path: ./hello.db}
+";
+
+fn files(book: &mut ExampleBook) {
+    let unsent = format!(
+        "<ask-with xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><question>What is it?</question><file sha256=\"5feceb66{}\" type=\"image/png\" bytes=\"9\"/></ask-with>",
+        "0".repeat(56)
+    );
+    let replies = "seer:\n  - say: It is blue.\n";
+    let folder = crate::organism::folder(&[
+        ("organism.yaml", SEER),
+        ("replies.yaml", replies),
+        ("plan.png", "PK\u{3}\u{4} and more"),
+        ("ask.xml", &unsent),
+    ]);
+    for (code, arguments, done) in [
+        (
+            Code::UnfitFile,
+            ["ask", "--file", "plan.png", "What is it?"].as_slice(),
+            "systole ask --file plan.png 'What is it?', and plan.png is a zip file",
+        ),
+        (
+            Code::UnknownFile,
+            &["send", "--file", "ask.xml"],
+            "systole send --file ask.xml, whose file was not sent",
+        ),
+    ] {
+        let ran = systole(folder.path(), arguments);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        let told = ran.stderr.trim_end().replace("refused: ", "");
+        book.write(code, done, &told.replace(&"0".repeat(56), "…"));
+    }
 }
 
 pub(super) fn records(folder: &Path) -> Vec<Record> {

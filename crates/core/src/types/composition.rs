@@ -346,6 +346,11 @@ impl ElementSchema {
         self.name.is_named(namespaces::WORKSPACE, "apply")
             || self.name.is_named(namespaces::MCP, "input-form")
     }
+
+    /// Whether its payloads refer to files, which only clients of the HTTP door bring.
+    pub fn brings_files(&self) -> bool {
+        self.name.is_named(namespaces::TALK, "ask-with")
+    }
 }
 
 /// What the view of a call shows its listener.

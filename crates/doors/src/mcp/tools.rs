@@ -32,7 +32,10 @@ pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
         .flat_map(|one| {
-            one.accepts.iter().filter(|taken| !taken.is_for_itself()).map(move |taken| (one, taken))
+            one.accepts
+                .iter()
+                .filter(|taken| !taken.is_for_itself() && !taken.brings_files())
+                .map(move |taken| (one, taken))
         })
         .collect();
     let mut taken_names = BTreeSet::new();
