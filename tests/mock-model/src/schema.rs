@@ -62,6 +62,78 @@ pub(crate) fn openai(body: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// `text.format` of Responses.
+pub(crate) fn responses(body: &Value) -> Result<(), Refusal> {
+    let Some(format) = field(body, "text").and_then(|text| field(text, "format")) else { return Ok(()) };
+    if text(format, "type") != "json_schema" {
+        return Ok(());
+    }
+    let name = text(format, "name");
+    if !is_tool_name(name, 64) {
+        let words = "Missing required parameter: 'text.format.name'.";
+        return Err(Refusal::bad(words).at("text.format.name"));
+    }
+    if format.get("strict").and_then(Value::as_bool) == Some(true) {
+        check_strict(&format!("response_format '{name}'"), "text.format.schema", field(format, "schema"))?;
+    }
+    Ok(())
+}
+
+/// A schema that is sent as a strict one.
+pub(crate) fn check_strict(what: &str, at: &str, schema: Option<&Value>) -> Result<(), Refusal> {
+    let found = schema.map_or_else(|| Err("schema must be a JSON Schema".to_owned()), is_strict);
+    found.map_err(|words| {
+        let words = format!("Invalid schema for {what}: In context=(), {words}.");
+        Refusal::bad(words).at(at).called("invalid_function_parameters")
+    })
+}
+
+fn is_strict(schema: &Value) -> Result<(), String> {
+    const TAKEN: [&str; 19] = [
+        "type",
+        "enum",
+        "const",
+        "title",
+        "description",
+        "required",
+        "properties",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    ];
+    let Value::Object(keywords) = schema else { return Err("schema must be an object".to_owned()) };
+    if let Some(other) = keywords.keys().find(|keyword| !TAKEN.contains(&keyword.as_str())) {
+        return Err(format!("'{other}' is not permitted"));
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if let Some(properties) = properties {
+        if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+            return Err("'additionalProperties' is required to be supplied and to be false".to_owned());
+        }
+        let has = |key: &String| list(schema, "required").iter().any(|name| name == key);
+        if let Some(key) = properties.keys().find(|key| !has(key)) {
+            return Err(format!(
+                "'required' is required to be supplied and to be an array including every key in properties. \
+                 Missing '{key}'"
+            ));
+        }
+    } else if text(schema, "type") == "object" {
+        return Err("'properties' is required".to_owned());
+    }
+    let defs = schema.get("$defs").and_then(Value::as_object);
+    let inner = properties.into_iter().chain(defs).flat_map(|map| map.values());
+    inner.chain(field(schema, "items")).chain(list(schema, "anyOf")).try_for_each(is_strict)
+}
+
 /// `output_config.format` of Anthropic.
 pub(crate) fn anthropic(body: &Value) -> Result<(), Refusal> {
     if field(body, "output_format").is_some() {

@@ -34,6 +34,7 @@ mod reach;
 mod reader;
 mod red_team;
 mod requests;
+mod responses;
 mod rows;
 mod server;
 mod slugs;

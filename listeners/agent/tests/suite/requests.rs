@@ -243,6 +243,7 @@ fn e13_reasoning_goes_back_as_it_came() {
         let body = sent(&model(form, ""), "", asked).json().to_string();
         let expected: &[&str] = match form {
             Provider::OpenAi => &["\"reasoning_content\":\"Hm\u{2026}\""],
+            Provider::OpenAiResponses => &["\"encrypted_content\":\"gAAAAAbegunAndEnded+/=\""],
             Provider::Anthropic => {
                 &["{\"signature\":\"EqQB+/=\",\"thinking\":\"Hm\u{2026}\",\"type\":\"thinking\"},\
                  {\"data\":\"Emw=\",\"type\":\"redacted_thinking\"}"]
@@ -299,6 +300,7 @@ fn e13_parameters_are_laid_over_what_is_sent() {
 fn e13_what_the_conversation_is_made_of_is_no_parameter() {
     for (form, reserved) in [
         (Provider::OpenAi, "messages"),
+        (Provider::OpenAiResponses, "input"),
         (Provider::Anthropic, "tools"),
         (Provider::Ollama, "stream"),
         (Provider::Gemini, "contents"),
@@ -339,7 +341,7 @@ fn with_results(words: &[&str]) -> ModelRequest {
 /// The last messages of a request in a provider's form.
 fn last_messages(form: Provider, request: ModelRequest) -> Vec<Value> {
     let body = sent(&model(form, ""), "", request).json();
-    let name = if form == Provider::Gemini { "contents" } else { "messages" };
+    let name = super::bench::name_messages(form);
     let messages = body[name].as_array().unwrap();
     messages[messages.len().saturating_sub(2)..].to_vec()
 }

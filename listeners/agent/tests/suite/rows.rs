@@ -20,6 +20,9 @@ use crate::streams::content_type;
 fn says(form: Provider, words: &str) -> String {
     match form {
         Provider::OpenAi => format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n"),
+        Provider::OpenAiResponses => {
+            format!("data: {{\"type\":\"response.output_text.delta\",\"delta\":\"{words}\"}}\n\n")
+        }
         Provider::Anthropic => format!(
             "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{words}\"}}}}\n\n"
         ),

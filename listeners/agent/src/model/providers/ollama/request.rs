@@ -65,7 +65,7 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
-    add_header(request, &mut messages);
+    add_header(request, "user", &mut messages);
     messages
 }
 

@@ -100,17 +100,17 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
-    add_header(request, &mut messages);
+    add_header(request, "user", &mut messages);
     messages
 }
 
-/// The header ends the last text of the user. Behind results it is a message. Ollama has the same form.
-pub(in crate::model) fn add_header(request: &ModelRequest, messages: &mut Vec<Value>) {
+/// The header ends the last text of the user. Behind results it is a message of that role. Ollama has the same form.
+pub(in crate::model) fn add_header(request: &ModelRequest, role: &str, messages: &mut Vec<Value>) {
     let Some(header) = &request.header else { return };
     let last = messages.last_mut().filter(|last| last.get("role") == Some(&json!("user")));
     match last.and_then(|last| last.get_mut("content")) {
         Some(Value::String(text)) => text.extend(["\n", header]),
-        _ => messages.push(json!({"role": "user", "content": header})),
+        _ => messages.push(json!({"role": role, "content": header})),
     }
 }
 
