@@ -59,6 +59,10 @@ pub(crate) fn openai(body: &Value) -> Result<(), Refusal> {
         );
         return refused("response_format", words);
     }
+    if schema.get("strict").and_then(Value::as_bool) == Some(true) {
+        let at = "response_format.json_schema.schema";
+        check_strict(&format!("response_format '{name}'"), at, field(schema, "schema"))?;
+    }
     Ok(())
 }
 
@@ -149,6 +153,20 @@ pub(crate) fn anthropic(body: &Value) -> Result<(), Refusal> {
         return Err(Refusal::bad("output_config.format.schema: Field required"));
     };
     taken(schema).map_err(|words| Refusal::bad(format!("output_config.format.schema: {words}")))
+}
+
+/// The strict tools of Anthropic.
+pub(crate) fn anthropic_tools(body: &Value) -> Result<(), Refusal> {
+    let strict = list(body, "tools").iter().filter(|tool| tool.get("strict") == Some(&Value::Bool(true)));
+    for (place, tool) in strict.enumerate() {
+        if place >= 20 {
+            let words = "Too many strict tools. The maximum number of strict tools supported is 20.";
+            return Err(Refusal::bad(words));
+        }
+        let found = field(tool, "input_schema").map_or(Ok(()), taken);
+        found.map_err(|words| Refusal::bad(format!("tools.{place}.custom: {words}")))?;
+    }
+    Ok(())
 }
 
 fn taken(schema: &Value) -> Result<(), String> {

@@ -44,7 +44,7 @@ pub use answer::{
     StopReason, TokenUsage,
 };
 pub use enough::{AnswerReader, EnoughCheck};
-pub use held_answer::{HeldAnswer, ModelServer};
+pub use held_answer::{HeldAnswer, ModelServer, RefusedField};
 pub use key::{KeyFault, ModelKey};
 pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 pub use limits::HttpLimits;

@@ -70,6 +70,7 @@ pub(crate) fn request(text: &str) -> ModelRequest {
         tools: Vec::new(),
         choice: None,
         schema: None,
+        refused: Vec::new(),
         grammar: None,
         max_output: 500,
         params: Map::new(),

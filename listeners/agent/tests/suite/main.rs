@@ -40,6 +40,7 @@ mod server;
 mod slugs;
 mod stage;
 mod streams;
+mod strict;
 mod structured;
 mod supervised;
 mod tasks;

@@ -77,8 +77,9 @@ fn items_go_back_as_they_came_and_the_header_is_a_message_of_the_developer() {
                 {"type": "function_call_output", "call_id": "b", "output": "two"},
                 {"role": "developer", "content": "the header"},
             ],
-            "tools": [{"type": "function", "name": "search", "description": "Finds text.", "strict": false,
-                "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}}],
+            "tools": [{"type": "function", "name": "search", "description": "Finds text.", "strict": true,
+                "parameters": {"type": "object", "properties": {"query": {"type": ["string", "null"]}},
+                    "required": ["query"], "additionalProperties": false}}],
             "tool_choice": {"type": "function", "name": "search"},
         })
     );

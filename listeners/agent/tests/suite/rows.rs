@@ -77,10 +77,10 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
 }
 
 /// A model that gives its answers in order.
-struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
+pub(crate) struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
 
 impl Gives {
-    fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> AgentStage {
+    pub(crate) fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> AgentStage {
         AgentStage::with(helper(dialect), Arc::new(Self(Mutex::new(gives))), "Where is login?")
     }
 }

@@ -120,6 +120,11 @@ fn tools(body: &Value) -> Result<(), Refusal> {
             );
             return Err(Refusal::bad(words).at(at).called("invalid_value"));
         }
+        let function = &tool["function"];
+        if function.get("strict").and_then(Value::as_bool) == Some(true) {
+            let at = format!("tools[{place}].function.parameters");
+            schema::check_strict(&format!("function '{name}'"), &at, field(function, "parameters"))?;
+        }
     }
     let chosen = field(body, "tool_choice").and_then(|choice| choice.get("function"));
     let chosen = chosen.map(|function| text(function, "name"));

@@ -24,7 +24,8 @@ pub(super) fn build_body(
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
-    body.extend(model.thinking.map(|thinking| ("think".to_owned(), build_thinking(thinking))));
+    let thinking = model.find_thinking(request).map(build_thinking);
+    body.extend(thinking.map(|thinking| ("think".to_owned(), thinking)));
     if let Some(schema) = answer_schema::find_schema(request, false) {
         body.insert("format".to_owned(), schema.clone());
     }
@@ -41,7 +42,7 @@ pub(super) fn build_body(
             model.name
         ));
     }
-    body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+    body.insert("tools".to_owned(), request.tools.iter().map(|tool| build_tool(tool, None)).collect());
     Ok(body)
 }
 

@@ -8,7 +8,8 @@ use crate::model::held;
 use crate::model::held_answer::HeldAnswer;
 use crate::model::thinking::ModelThinking;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
+    reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -28,17 +29,18 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
-    body.extend(model.thinking.and_then(|thinking| build_thinking(thinking, model.is_openai())));
-    match find_held(model, request) {
-        Some(HeldAnswer::Schema(schema)) => {
-            let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
-            body.insert("response_format".to_owned(), schema);
-        }
-        Some(HeldAnswer::Grammar(grammar)) => held::add_grammar(&mut body, model.server, grammar),
-        None => {}
+    let is_strict = model.is_openai();
+    body.extend(model.find_thinking(request).and_then(|thinking| build_thinking(thinking, is_strict)));
+    if let Some(schema) = answer_schema::find_schema(request, is_strict) {
+        let schema = build_schema(schema, is_strict);
+        body.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
+    } else if let Some(HeldAnswer::Grammar(grammar)) = find_held(model, request) {
+        held::add_grammar(&mut body, model.server, grammar);
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+        let strict = |tool| held::strict_parameters(tool, request).filter(|_| is_strict);
+        let tools = request.tools.iter().map(|tool| build_tool(tool, strict(tool)));
+        body.insert("tools".to_owned(), tools.collect());
         if let Some(choice) = &request.choice {
             body.insert("tool_choice".to_owned(), build_choice(choice));
         }
@@ -71,13 +73,24 @@ fn build_thinking(thinking: ModelThinking, is_openai: bool) -> Option<(String, V
     Some(("chat_template_kwargs".to_owned(), words))
 }
 
-/// A tool in the form that Ollama shares.
-pub(in crate::model) fn build_tool(tool: &Tool) -> Value {
+/// The schema of the final, to the letter if it can be.
+fn build_schema(schema: &Value, is_strict: bool) -> Value {
+    match answer_schema::make_strict(schema).filter(|_| is_strict) {
+        Some(schema) => json!({"name": "final", "schema": schema, "strict": true}),
+        None => json!({"name": "final", "schema": schema}),
+    }
+}
+
+/// A tool in the form that Ollama shares, with its strict parameters if it has any.
+pub(in crate::model) fn build_tool(tool: &Tool, strict: Option<Value>) -> Value {
     let Tool { name, description, parameters } = tool;
-    json!({
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": parameters},
-    })
+    let function = match strict {
+        Some(strict) => json!({
+            "name": name, "description": description, "parameters": strict, "strict": true,
+        }),
+        None => json!({"name": name, "description": description, "parameters": parameters}),
+    };
+    json!({"type": "function", "function": function})
 }
 
 fn build_choice(choice: &RequestToolChoice) -> Value {

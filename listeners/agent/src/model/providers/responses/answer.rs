@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::request::NAME;
+use crate::limits;
 use crate::model::complaint::ProviderComplaint;
 use crate::model::form::{
     AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_json, read_part, read_value,
@@ -364,7 +365,7 @@ fn end_call(
 
 /// Keeps what is left of an item, if that is more than its kind.
 fn keep_rest(block: Value, partial: &mut PartialAnswer) -> Result<(), crate::model::ModelFault> {
-    let further = block.to_string().len();
+    let further = block.to_string().len().saturating_sub(limits::ITEM_BYTES);
     if block.as_object().is_some_and(|block| block.len() > 1) {
         return partial.add_block(NAME, block, further);
     }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
-use crate::model::held_answer::HeldAnswer;
+use crate::model::held;
+use crate::model::held_answer::{HeldAnswer, RefusedField};
 use crate::model::providers::openai::{add_header, join_texts};
 use crate::model::thinking::ModelThinking;
 use crate::model::{
@@ -24,18 +25,20 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("store".to_owned(), json!(false));
     body.insert("max_output_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
-    if model.thinking != Some(ModelThinking::Off) {
+    if model.thinking != Some(ModelThinking::Off) && request.may_have(RefusedField::Thinking) {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
-    if let Some(effort) = model.thinking.and_then(name_effort) {
+    if let Some(effort) = model.find_thinking(request).and_then(name_effort) {
         body.insert("reasoning".to_owned(), json!({ "effort": effort }));
     }
     if let Some(schema) = answer_schema::find_schema(request, true) {
-        let format = json!({"type": "json_schema", "name": "final", "schema": schema, "strict": false});
+        let strict = answer_schema::make_strict(schema);
+        let (is_strict, schema) = (strict.is_some(), strict.as_ref().unwrap_or(schema));
+        let format = json!({"type": "json_schema", "name": "final", "schema": schema, "strict": is_strict});
         body.insert("text".to_owned(), json!({ "format": format }));
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+        body.insert("tools".to_owned(), request.tools.iter().map(|tool| build_tool(tool, request)).collect());
         if let Some(choice) = &request.choice {
             body.insert("tool_choice".to_owned(), build_choice(choice));
         }
@@ -45,7 +48,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
 
 /// What holds the answer.
 pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
-    answer_schema::find_schema(request, true).map(HeldAnswer::Schema)
+    held::find_strict(request)
 }
 
 /// The word for how much to reason. There is none for a number of tokens.
@@ -53,11 +56,14 @@ fn name_effort(thinking: ModelThinking) -> Option<&'static str> {
     if thinking == ModelThinking::Off { Some("none") } else { thinking.word() }
 }
 
-/// A tool. Without `strict`, it would be held to a schema that strictness does not take.
-fn build_tool(tool: &Tool) -> Value {
+/// A tool. If `strict` is left out, a tool is strict.
+fn build_tool(tool: &Tool, request: &ModelRequest) -> Value {
     let Tool { name, description, parameters } = tool;
+    let strict = held::strict_parameters(tool, request);
+    let (is_strict, parameters) = (strict.is_some(), strict.as_ref().unwrap_or(parameters));
     json!({
-        "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false,
+        "type": "function", "name": name, "description": description, "parameters": parameters,
+        "strict": is_strict,
     })
 }
 
