@@ -138,7 +138,7 @@ impl SchemaForm {
     fn close_objects(self, mut narrow: Map<String, Value>) -> Option<Value> {
         let says = ["type", "enum", "const", "anyOf"].iter().any(|key| narrow.contains_key(*key));
         let is_list = names_type(&narrow, "array") && !narrow.contains_key("items");
-        if self.is_total && (!says || is_list) {
+        if !says || (self.is_total && is_list) {
             return None;
         }
         if names_type(&narrow, "object") {
@@ -228,6 +228,7 @@ mod tests {
             json!(true),
             json!({"type": "object"}),
             json!({"type": "object", "properties": {}, "additionalProperties": true}),
+            json!({"type": "object", "properties": {"a": {"description": "anything"}}}),
             json!({"type": "object", "properties": {"a": {"$ref": "#"}}}),
             json!({"anyOf": [], "oneOf": []}),
         ] {

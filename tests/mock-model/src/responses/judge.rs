@@ -57,7 +57,7 @@ fn tools(body: &Value) -> Result<(), Refusal> {
 /// Checks the items: each output answers an earlier call, each call has its output, and reasoning is unchanged.
 fn input(body: &Value) -> Result<(), Refusal> {
     let items = list(body, "input");
-    if items.is_empty() {
+    if items.is_empty() && text(body, "input").is_empty() {
         let words = "One of \"input\" or \"previous_response_id\" or 'prompt' must be provided.";
         return Err(Refusal::bad(words).called("missing_required_parameter"));
     }
