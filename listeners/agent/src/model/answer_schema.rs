@@ -60,28 +60,28 @@ const WORTH: &[&str] = &[
 /// The schema, reduced to the part of JSON Schema that Anthropic accepts; it refuses every other keyword. Keywords
 /// that only limit values are left out. `None` if the rest would mean something else.
 pub(super) fn narrow_schema(schema: &Value) -> Option<Value> {
-    ANTHROPIC.reduce(schema)
+    ANTHROPIC.filter_schema(schema)
 }
 
 /// The same for the parameters of a tool.
-pub(super) fn narrow_tool(schema: &Value) -> Option<Value> {
-    let schema = SchemaForm { has_words: true, ..ANTHROPIC }.reduce(schema)?;
+pub(super) fn make_narrow_tool(schema: &Value) -> Option<Value> {
+    let schema = SchemaForm { has_words: true, ..ANTHROPIC }.filter_schema(schema)?;
     is_object(&schema).then_some(schema)
 }
 
 /// The schema as OpenAI holds an answer to the letter: each property is required, and `null` if it is missing. `None` if
 /// that is impossible, as for an object with any properties.
 pub(super) fn make_strict(schema: &Value) -> Option<Value> {
-    OPENAI.reduce(schema).filter(is_object)
+    OPENAI.filter_schema(schema).filter(is_object)
 }
 
 /// The same for the parameters of a tool.
 pub(super) fn make_strict_tool(schema: &Value) -> Option<Value> {
-    SchemaForm { has_words: true, ..OPENAI }.reduce(schema).filter(is_object)
+    SchemaForm { has_words: true, ..OPENAI }.filter_schema(schema).filter(is_object)
 }
 
 impl SchemaForm {
-    fn reduce(self, schema: &Value) -> Option<Value> {
+    fn filter_schema(self, schema: &Value) -> Option<Value> {
         let Value::Object(schema) = schema else { return None };
         if let (true, Some(named)) = (self.is_total, schema.get("$ref")) {
             let is_local = named.as_str().is_some_and(|named| named.starts_with("#/$defs/"));
@@ -95,9 +95,9 @@ impl SchemaForm {
                     (key.as_str(), value.clone())
                 }
                 limit if self.limits.contains(&limit) => (limit, value.clone()),
-                "items" => (key.as_str(), self.reduce(value)?),
-                "properties" => (key.as_str(), self.reduce_each(value)?),
-                "$defs" if self.is_total => (key.as_str(), self.reduce_each(value)?),
+                "items" => (key.as_str(), self.filter_schema(value)?),
+                "properties" => (key.as_str(), self.filter_each(value)?),
+                "$defs" if self.is_total => (key.as_str(), self.filter_each(value)?),
                 // Beside properties it only limits which of them are there.
                 "anyOf" | "oneOf" | "allOf" | "not" | "if" | "then" | "else"
                     if self.is_total && schema.contains_key("properties") =>
@@ -107,7 +107,7 @@ impl SchemaForm {
                 }
                 "anyOf" | "oneOf" => (
                     "anyOf",
-                    value.as_array()?.iter().map(|one| self.reduce(one)).collect::<Option<Value>>()?,
+                    value.as_array()?.iter().map(|one| self.filter_schema(one)).collect::<Option<Value>>()?,
                 ),
                 // References may be circular, and the other keywords require properties that have no name here.
                 "$ref" | "$dynamicRef" | "patternProperties" | "allOf" | "if" | "not" => return None,
@@ -129,19 +129,20 @@ impl SchemaForm {
         self.close_objects(narrow)
     }
 
-    fn reduce_each(self, schemas: &Value) -> Option<Value> {
-        let each = schemas.as_object()?.iter().map(|(name, one)| Some((name.clone(), self.reduce(one)?)));
+    fn filter_each(self, schemas: &Value) -> Option<Value> {
+        let each =
+            schemas.as_object()?.iter().map(|(name, one)| Some((name.clone(), self.filter_schema(one)?)));
         Some(Value::Object(each.collect::<Option<Map<_, _>>>()?))
     }
 
     /// Closes an object. `None` if the schema leaves open what a value is.
     fn close_objects(self, mut narrow: Map<String, Value>) -> Option<Value> {
         let says = ["type", "enum", "const", "anyOf"].iter().any(|key| narrow.contains_key(*key));
-        let is_list = names_type(&narrow, "array") && !narrow.contains_key("items");
+        let is_list = has_type(&narrow, "array") && !narrow.contains_key("items");
         if !says || (self.is_total && is_list) {
             return None;
         }
-        if names_type(&narrow, "object") {
+        if has_type(&narrow, "object") {
             narrow.get("properties")?;
             narrow.insert("additionalProperties".to_owned(), json!(false));
             if self.is_total {
@@ -156,7 +157,7 @@ fn is_object(schema: &Value) -> bool {
     schema.get("type") == Some(&json!("object"))
 }
 
-fn names_type(schema: &Map<String, Value>, name: &str) -> bool {
+fn has_type(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get("type").is_some_and(|kind| match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == name),
         kind => kind == name,
@@ -168,8 +169,8 @@ fn require_all(object: &mut Map<String, Value>) {
     let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut names = Vec::new();
     for (name, schema) in object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
-        if !required.iter().any(|one| one == name) && !takes_null(schema) {
-            *schema = or_null(schema.take());
+        if !required.iter().any(|one| one == name) && !may_be_null(schema) {
+            *schema = allow_null(schema.take());
         }
         names.push(json!(name));
     }
@@ -177,17 +178,17 @@ fn require_all(object: &mut Map<String, Value>) {
 }
 
 /// Whether `null` follows the schema by its own words.
-fn takes_null(schema: &Value) -> bool {
+fn may_be_null(schema: &Value) -> bool {
     let list = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
     let is_null = |value: Option<&Value>| value == Some(&Value::Null);
     let types = schema.get("type") == Some(&json!("null")) || list("type").any(|kind| kind == "null");
     let is_limited = schema.get("enum").is_some() || schema.get("const").is_some();
     let by_value = is_null(schema.get("const")) || list("enum").any(Value::is_null);
-    (types && !is_limited) || by_value || list("anyOf").chain(list("oneOf")).any(takes_null)
+    (types && !is_limited) || by_value || list("anyOf").chain(list("oneOf")).any(may_be_null)
 }
 
 /// The same schema, or `null`. The words stay outside, where readers look for them.
-fn or_null(mut schema: Value) -> Value {
+fn allow_null(mut schema: Value) -> Value {
     let Some(fields) = schema.as_object_mut() else { return schema };
     let is_plain = ["enum", "const", "properties", "items"].iter().all(|key| !fields.contains_key(*key));
     if let (true, Some(Value::String(kind))) = (is_plain, fields.get("type")) {

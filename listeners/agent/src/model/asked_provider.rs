@@ -49,7 +49,7 @@ impl ModelSettings {
     }
 
     /// Whether a request marks what to cache.
-    pub(super) fn marks_cache(&self, request: &ModelRequest) -> bool {
+    pub(super) fn has_cache_marks(&self, request: &ModelRequest) -> bool {
         self.is_cached && request.may_have(RefusedField::Cache)
     }
 

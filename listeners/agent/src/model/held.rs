@@ -43,11 +43,11 @@ pub(super) fn find_strict(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
 
 /// Whether a request has a tool that is strict.
 pub(super) fn has_strict_tool(request: &ModelRequest) -> bool {
-    request.tools.iter().any(|tool| strict_parameters(tool, request).is_some())
+    request.tools.iter().any(|tool| find_strict_parameters(tool, request).is_some())
 }
 
 /// The parameters of a tool whose calls follow them to the letter. `None` if it goes without that.
-pub(super) fn strict_parameters(tool: &Tool, request: &ModelRequest) -> Option<Value> {
+pub(super) fn find_strict_parameters(tool: &Tool, request: &ModelRequest) -> Option<Value> {
     let is_taken = request.may_have(RefusedField::StrictTools);
     is_taken.then(|| answer_schema::make_strict_tool(&tool.parameters)).flatten()
 }
@@ -58,7 +58,9 @@ pub(super) fn find_refused(body: &Map<String, Value>, fault: &ModelFault) -> Opt
     if !is_refusal || !matches!(fault.status, Some(400 | 422)) {
         return None;
     }
-    let words = fault.words.to_ascii_lowercase();
+    // What comes before names the address.
+    let (_, words) = fault.words.split_once(" answered ")?;
+    let words = words.to_ascii_lowercase();
     let is_it = |(field, names): &&(RefusedField, &[&str])| {
         names.iter().any(|name| words.contains(name)) && has_field(body, *field)
     };

@@ -1,15 +1,18 @@
 //! OpenAI's Responses: items are kept whole and go back as they came, and every way in which a response ends.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use systole_agent::model::{
     MessageAuthor, MessagePart, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest, RequestToolChoice,
     StopReason, TokenUsage,
 };
-use systole_agent::spec::{self, ModelThinking, Provider::OpenAiResponses};
+use systole_agent::spec::{self, Dialect, ModelThinking, Provider::OpenAiResponses};
 
-use super::bench::{KEY, ask, call, kept, limits, model, request, said, search_tool, text};
+use super::bench::{KEY, adapter, ask, call, kept, limits, model, request, said, search_tool, text};
 use super::requests::sent;
-use super::server::{ByteServer, chunked, measured};
+use super::server::{Act, ByteServer, chunked, measured};
+use super::stage::{AgentStage, found, helper, items};
 use super::streams::answer;
 
 fn result(id: &str, text: &str) -> MessagePart {
@@ -112,6 +115,33 @@ fn reasoning_that_led_to_nothing_and_a_message_without_words_stay_out() {
     assert_eq!(roles, ["user", "user"], "{body}");
     let empty = done(json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": ""}]}));
     assert_eq!(answered(&[empty, ended("completed", &json!({}))]).map(|answer| answer.parts), Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn an_agent_sends_the_items_of_a_turn_back_with_the_results_of_its_calls() {
+    let reasoning = json!({
+        "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA+/=",
+    });
+    let call = json!({
+        "type": "function_call", "id": "fc_1", "call_id": "c1", "name": "search", "arguments": "{\"query\":\"x\"}",
+        "status": "completed",
+    });
+    let turns = [[done(reasoning.clone()), done(call.clone())].to_vec(), vec![says("line 7")]];
+    let answers = turns.map(|mut events| {
+        events.push(ended("completed", &json!({})));
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        vec![Act::Send(chunked("text/event-stream", &[body.as_bytes()]))]
+    });
+    let server = ByteServer::start(answers.to_vec());
+    let asked = adapter(&model(OpenAiResponses, &server.url()), limits());
+    let mut stage = AgentStage::with(helper(Dialect::Native), Arc::new(asked), "Where is login?");
+    stage.ask().await;
+    let said = stage.answer(vec![Some(found("in line 7"))], Vec::new()).await;
+    assert_eq!(items(&said).last().map(|answer| answer.text()), Some("line 7".to_owned()));
+    let second = server.end().remove(1).json();
+    let input = second["input"].as_array().unwrap();
+    assert_eq!(input[1..3], [reasoning, call], "{second}");
+    assert_eq!((&input[3]["type"], &input[3]["call_id"]), (&json!("function_call_output"), &json!("c1")));
 }
 
 fn answered(events: &[Value]) -> Result<ModelAnswer, ModelFault> {

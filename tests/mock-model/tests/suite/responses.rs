@@ -83,7 +83,7 @@ fn a_stream_begins_and_ends_each_item() {
 #[test]
 fn a_whole_answer_has_its_status() {
     let mock = mock("- {say: a, stop: length}\n- {say: b, stop: filter}\n- {say: c}\n- {ok_error: true}");
-    let mut answer = || responses(&mock, &asks(hi(), json!({}))).json();
+    let answer = || responses(&mock, &asks(hi(), json!({}))).json();
     for (text, status, reason) in [
         ("a", "incomplete", json!("max_output_tokens")),
         ("b", "incomplete", json!("content_filter")),

@@ -23,12 +23,12 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
-        if model.marks_cache(request) {
+        if model.has_cache_marks(request) {
             mark_cached(&mut system);
         }
         body.insert("system".to_owned(), json!([system]));
     }
-    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.marks_cache(request))));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.has_cache_marks(request))));
     let mut output = Map::new();
     if let Some(schema) = answer_schema::find_schema(request, true).and_then(answer_schema::narrow_schema) {
         output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
@@ -54,7 +54,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
 pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
     let schema = answer_schema::find_schema(request, true);
     let schema = schema.filter(|schema| answer_schema::narrow_schema(schema).is_some());
-    let has_strict = || request.tools.iter().any(|tool| narrow_parameters(tool, request).is_some());
+    let has_strict = || request.tools.iter().any(|tool| find_narrow_parameters(tool, request).is_some());
     schema.map(HeldAnswer::Schema).or_else(|| has_strict().then_some(HeldAnswer::Strict))
 }
 
@@ -79,7 +79,7 @@ fn build_tools(request: &ModelRequest) -> Value {
     let mut room = limits::STRICT_TOOLS;
     let tools = request.tools.iter().map(|tool| {
         let Tool { name, description, parameters } = tool;
-        match narrow_parameters(tool, request).filter(|_| room > 0) {
+        match find_narrow_parameters(tool, request).filter(|_| room > 0) {
             Some(narrow) => {
                 room -= 1;
                 json!({"name": name, "description": description, "strict": true, "input_schema": narrow})
@@ -91,9 +91,9 @@ fn build_tools(request: &ModelRequest) -> Value {
 }
 
 /// The parameters of a tool that can be strict.
-fn narrow_parameters(tool: &Tool, request: &ModelRequest) -> Option<Value> {
+fn find_narrow_parameters(tool: &Tool, request: &ModelRequest) -> Option<Value> {
     let is_taken = request.may_have(RefusedField::StrictTools);
-    is_taken.then(|| answer_schema::narrow_tool(&tool.parameters)).flatten()
+    is_taken.then(|| answer_schema::make_narrow_tool(&tool.parameters)).flatten()
 }
 
 fn build_choice(choice: &RequestToolChoice) -> Value {

@@ -38,7 +38,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         held::add_grammar(&mut body, model.server, grammar);
     }
     if !request.tools.is_empty() {
-        let strict = |tool| held::strict_parameters(tool, request).filter(|_| is_strict);
+        let strict = |tool| held::find_strict_parameters(tool, request).filter(|_| is_strict);
         let tools = request.tools.iter().map(|tool| build_tool(tool, strict(tool)));
         body.insert("tools".to_owned(), tools.collect());
         if let Some(choice) = &request.choice {

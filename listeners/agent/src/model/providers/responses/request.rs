@@ -59,7 +59,7 @@ fn name_effort(thinking: ModelThinking) -> Option<&'static str> {
 /// A tool. If `strict` is left out, a tool is strict.
 fn build_tool(tool: &Tool, request: &ModelRequest) -> Value {
     let Tool { name, description, parameters } = tool;
-    let strict = held::strict_parameters(tool, request);
+    let strict = held::find_strict_parameters(tool, request);
     let (is_strict, parameters) = (strict.is_some(), strict.as_ref().unwrap_or(parameters));
     json!({
         "type": "function", "name": name, "description": description, "parameters": parameters,
