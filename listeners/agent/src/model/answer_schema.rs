@@ -142,6 +142,10 @@ impl SchemaForm {
         if !says || (self.is_total && is_list) {
             return None;
         }
+        if self.is_total && !narrow.contains_key("type") {
+            let kind = find_kind(&narrow);
+            narrow.extend(kind.map(|kind| ("type".to_owned(), json!(kind))));
+        }
         if has_type(&narrow, "object") {
             narrow.get("properties")?;
             narrow.insert("additionalProperties".to_owned(), json!(false));
@@ -151,6 +155,19 @@ impl SchemaForm {
         }
         Some(Value::Object(narrow))
     }
+}
+
+/// The type of all values that a schema lists, which OpenAI wants to be said.
+fn find_kind(schema: &Map<String, Value>) -> Option<&'static str> {
+    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let mut kinds = listed.chain(schema.get("const")).map(|value| match value {
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("boolean"),
+        Value::Number(_) => Some("number"),
+        _ => None,
+    });
+    let first = kinds.next()??;
+    kinds.all(|kind| kind == Some(first)).then_some(first)
 }
 
 fn is_object(schema: &Value) -> bool {
@@ -247,6 +264,7 @@ mod tests {
                 "e": {"type": "string", "enum": ["a", "b"], "description": "a choice"},
                 "list": {"type": "array", "maxItems": 3, "items": {"$ref": "#/$defs/part", "description": "x"}},
                 "open": {"type": ["string", "null"]},
+                "one": {"const": "x"},
             },
             "anyOf": [{"required": ["s"]}, {"required": ["e"]}],
             "$defs": {"part": {"type": "object", "properties": {"of": {"$ref": "#/$defs/part"}}}},
@@ -254,14 +272,15 @@ mod tests {
         let strict = |words: &str| {
             json!({
                 "type": "object", "title": "t", "additionalProperties": false,
-                "required": ["e", "list", "n", "open", "s"],
+                "required": ["e", "list", "n", "one", "open", "s"],
                 "properties": {
                     "n": {"type": "integer", "minimum": 1},
                     "s": {"type": ["string", "null"], "description": words},
                     "e": {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}], "description": "a choice"},
                     "list": {"anyOf": [{"type": "array", "maxItems": 3, "items": {"$ref": "#/$defs/part"}},
                         {"type": "null"}]},
-                    "open": {"type": ["string", "null"]},
+                    "one": {"anyOf": [{"type": "string", "const": "x"}, {"type": "null"}]},
+            "open": {"type": ["string", "null"]},
                 },
                 "$defs": {"part": {"type": "object", "additionalProperties": false, "required": ["of"], "properties": {
                     "of": {"anyOf": [{"$ref": "#/$defs/part"}, {"type": "null"}]}}}},
