@@ -31,7 +31,7 @@ const OF_AGENTS: &[(&str, &str, &str)] = listener_codes! {
     "model.unavailable" "a provider was not reached, or failed on its side" try "`systole doctor`, which asks it; `retry`, or a model under `fallback`";
     "model.refused" "a provider would not let its model answer" try "other words, or a model under `fallback`";
     "model.invalid-request" "a provider cannot use the request" try "what the provider says; `model`, `params` and `window` are as the file has them";
-    "model.field-refused" "a provider takes no grammar or schema for answers, so it is asked without it" try "nothing; or another `server` of the model, and a grammar that `systole schema grammar` shows";
+    "model.field-refused" "a provider refuses a field that the request can do without, so it is asked without it" try "nothing; or another `server` or `thinking` of the model, or `cache: off`";
     "model.window-full" "a request, or a request with its answer, does not fit into the window of a model" try "a `window` and a `max_output` as the provider has them";
     "workflow.absent" "a call needs a value that no earlier step gave" try "`when` at the call, or a step before it that gives the value";
     "workflow.budget" "a budget was used up before the run was over" try "a larger one under `budgets`; `systole workflow explain` counts the most that a run needs";

@@ -234,8 +234,11 @@ fn check_thinking(diagnostics: &mut Diagnostics, keys: &ModelKeys, max_output: u
     let (Some(thinking), Some(provider)) = (&keys.thinking, &keys.provider) else { return };
     let ModelThinking::Tokens(tokens) = thinking.value else { return };
     let path = &keys.own.path;
-    let has_no_number =
-        provider.value == Provider::Ollama || (provider.value == Provider::OpenAi && keys.url.is_none());
+    let has_no_number = match provider.value {
+        Provider::Ollama | Provider::OpenAiResponses => true,
+        Provider::OpenAi => keys.url.is_none(),
+        _ => false,
+    };
     let (message, fix) = if has_no_number {
         let word = provider.value.word();
         (format!("{path}.thinking: `{word}` takes no number of tokens"), "thinking: low, medium, high or max")
@@ -384,6 +387,7 @@ mod tests {
             ("provider: openai, url: 'http://127.0.0.1:8080'", 4_000),
             ("provider: openai, url: 'http://127.0.0.1:8080', thinking: low", 16_000),
             ("provider: openai, url: 'http://127.0.0.1:8080', thinking: off", 4_000),
+            ("provider: openai-responses", 16_000),
             ("provider: ollama", 4_000),
             ("provider: gemini, window: 20k", 5_000),
             ("provider: anthropic, max_output: 2k", 2_000),
@@ -406,6 +410,7 @@ mod tests {
         for (keys, words) in [
             ("provider: openai, thinking: 4k", "`openai` takes no number of tokens"),
             ("provider: ollama, thinking: 4k", "`ollama` takes no number of tokens"),
+            ("provider: openai-responses, thinking: 4k", "`openai-responses` takes no number of tokens"),
             ("provider: anthropic, thinking: 1000", "Anthropic takes 1024 tokens or more"),
             ("provider: anthropic, thinking: 16k", "16000 tokens of reasoning leave no room for an"),
             ("provider: anthropic, thinking: much", "`much` is no level and no number of tokens"),

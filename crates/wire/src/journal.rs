@@ -36,7 +36,7 @@ pub struct ModelStarted {
     pub model: String,
     /// SHA-256 of the prompt, in 64 hex digits: a later attempt recognises the call by it.
     pub prompt: String,
-    /// What holds the answer to its form: `schema`, or `grammar:` and the SHA-256 of the document with it.
+    /// What holds the answer to its form: `schema`, `strict`, or `grammar:` and the SHA-256 of the document with it.
     pub guided: Option<String>,
     /// The most tokens that the call may use; the pump reserves them.
     pub reserve_tokens: Option<u64>,
@@ -217,12 +217,12 @@ fn read_guided<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Option<St
     let Some(value) = gate.find_attribute("guided").map(std::borrow::Cow::into_owned) else {
         return Ok(None);
     };
-    if value == "schema" || value.strip_prefix("grammar:").is_some_and(is_hash) {
+    if matches!(value.as_str(), "schema" | "strict") || value.strip_prefix("grammar:").is_some_and(is_hash) {
         return Ok(Some(value));
     }
     let message = format!("attribute guided of <{}> names nothing that holds an answer", tag.local);
     let fault = gate.make_fault(codes::INVALID, message, tag.offset);
-    Err(fault.with_expected("schema, or grammar: and a SHA-256").with_received(&value))
+    Err(fault.with_expected("schema, strict, or grammar: and a SHA-256").with_received(&value))
 }
 
 /// Hashes with a blank between them; empty if the attribute is missing.

@@ -78,6 +78,18 @@ pub(crate) const LIVE_BYTES: usize = 64;
 /// How long words wait for more: a reader sees no stutter, and no report holds one word.
 pub(crate) const LIVE_PAUSE: Duration = Duration::from_millis(50);
 
+// What holds an answer
+
+/// Parts of a schema inside one another in which a missing property is looked for.
+pub(crate) const SCHEMA_DEPTH: usize = 64;
+
+// What Anthropic takes
+
+/// Tools that may be strict.
+pub(crate) const STRICT_TOOLS: usize = 20;
+/// The fewest tokens of reasoning.
+pub(crate) const LEAST_BUDGET: u64 = 1_024;
+
 // What a model says of itself
 
 /// Requests for one answer, to a model and its fallbacks: an attempt has room for two journal entries of each.
@@ -85,6 +97,8 @@ pub(crate) const REQUESTS: u32 = 30;
 
 /// Characters of an excerpt.
 pub(crate) const EXCERPT: usize = 300;
+/// Bytes of an item's id, kind and status: they are no part of what a model wrote.
+pub(crate) const ITEM_BYTES: usize = 512;
 /// Bytes of a word that a provider says of itself: its model, or the id of a request.
 pub(crate) const SERVED_BYTES: usize = 128;
 /// Bytes of a key at the end of a cut text from which on it reveals something.

@@ -174,6 +174,7 @@ impl RequestLedger for JournalLedger<'_> {
         let guided = match going.held {
             Some(HeldAnswer::Grammar(text)) => Some(self.put_grammar(text).await?),
             Some(HeldAnswer::Schema(_)) => Some("schema".to_owned()),
+            Some(HeldAnswer::Strict) => Some("strict".to_owned()),
             None => None,
         };
         let started = ModelStarted {
@@ -246,6 +247,7 @@ fn build_request(ask: &TurnQuestion<'_>, header: Option<String>, past: &EarlierE
         choice,
         schema,
         grammar,
+        refused: Vec::new(),
         max_output: ask.limits.max_output,
         params: serde_json::Map::new(),
         enough: dialect::build_check(spec, contracts, ask.header.only_final),

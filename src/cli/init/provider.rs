@@ -13,6 +13,17 @@ fn rank_providers() -> Vec<Provider> {
     all
 }
 
+/// The same, with the first only of those that share a key.
+fn rank_keyed() -> Vec<Provider> {
+    let mut keyed: Vec<Provider> = Vec::new();
+    for provider in rank_providers() {
+        let variables = list_key_variables(provider);
+        let is_new = variables.is_empty() || keyed.iter().all(|one| list_key_variables(*one) != variables);
+        keyed.extend(Some(provider).filter(|_| is_new));
+    }
+    keyed
+}
+
 /// The words of the providers, in the same order.
 pub(super) fn list_words() -> Vec<&'static str> {
     rank_providers().into_iter().map(Provider::word).collect()
@@ -50,7 +61,7 @@ pub(in crate::cli) fn choose_model(
     local: impl FnOnce() -> Option<LocalOllama>,
 ) -> ModelChoice {
     let key_of = |provider: Provider| list_key_variables(provider).iter().copied().find(|name| is_set(name));
-    let mut found = rank_providers();
+    let mut found = rank_keyed();
     found.retain(|one| key_of(*one).is_some());
     let hosted = wanted.or(found.first().copied());
     let local = if hosted.is_none_or(|one| one == Provider::Ollama) { local() } else { None };
@@ -110,8 +121,7 @@ impl ModelChoice {
         let mut lines = vec![self.in_one_line()];
         if self.provider == Provider::Script {
             lines.push(format!("  for a model on this machine: {again} --provider ollama"));
-            let usual =
-                rank_providers().into_iter().filter_map(|one| list_key_variables(one).first().copied());
+            let usual = rank_keyed().into_iter().filter_map(|one| list_key_variables(one).first().copied());
             if let Some((last, others)) = usual.collect::<Vec<_>>().split_last() {
                 lines.push(format!("  for a hosted model: set {} or {last} first", others.join(", ")));
             }
@@ -188,6 +198,12 @@ mod tests {
         assert!(local.in_one_line().ends_with("first: ollama pull llama3.2"), "{local:?}");
         let two = chosen(None, &["GEMINI_API_KEY", "OPENAI_API_KEY"]).describe_choice("x").concat();
         assert!(two.contains("with the key in OPENAI_API_KEY") && two.contains("--provider gemini"), "{two}");
+        assert!(!two.contains("openai-responses"), "it has the same key: {two}");
+        let responses = chosen(Some(Provider::OpenAiResponses), &["OPENAI_API_KEY"]);
+        assert_eq!(
+            responses.in_file(),
+            "{provider: openai-responses, model: gpt-5-mini, key_env: OPENAI_API_KEY}"
+        );
         let named = chosen(None, &["OPENAI_API_KEY"]).with_model("gpt: \"x\", y").unwrap();
         assert_eq!(named.in_file(), r#"{provider: openai, model: "gpt: \"x\", y", key_env: OPENAI_API_KEY}"#);
         assert_eq!(chosen(None, &[]).with_model("gpt-5-mini"), None);

@@ -44,8 +44,9 @@ pub(crate) struct Wanted {
 }
 
 /// Where the providers have the JSON Schema of the answer.
-const SCHEMAS: [&str; 4] = [
+const SCHEMAS: [&str; 5] = [
     "/response_format/json_schema/schema",
+    "/text/format/schema",
     "/output_config/format/schema",
     "/format",
     "/generationConfig/responseJsonSchema",
@@ -63,7 +64,8 @@ pub(crate) enum Mode {
 }
 
 /// Keys whose values are not text of the message.
-const NO_TEXT: [&str; 7] = ["type", "role", "id", "tool_use_id", "tool_call_id", "mimeType", "signature"];
+const NO_TEXT: [&str; 8] =
+    ["type", "role", "id", "tool_use_id", "tool_call_id", "call_id", "mimeType", "signature"];
 
 impl Asked {
     pub(crate) fn path(&self) -> &str {

@@ -1,10 +1,10 @@
-//! A model provider for tests and for people without a key. It speaks the wire formats of four providers,
+//! A model provider for tests and for people without a key. It speaks five wire formats of four providers,
 //! answers from a script, refuses what they would refuse, and fails in every way that they fail.
 //!
 //! It knows nothing of Systole: no XML, no kit, and no code of the client side. Clients are tested against it,
 //! so it must not share their mistakes.
 //!
-//! In: requests in the forms of `OpenAI`, Anthropic, Ollama and Gemini. Out: their answers, byte for byte from
+//! In: requests in the two forms of `OpenAI`, and those of Anthropic, Ollama and Gemini. Out: their answers, byte for byte from
 //! the same script, and a list of the requests.
 
 mod anthropic;
@@ -19,6 +19,7 @@ mod openai;
 mod pace;
 mod refusal;
 mod reply;
+mod responses;
 mod schema;
 mod script;
 mod server;

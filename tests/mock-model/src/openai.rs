@@ -3,7 +3,7 @@
 
 mod judge;
 
-pub(crate) use judge::judge;
+pub(crate) use judge::{check_key, find_body, judge};
 
 use crate::json::{Json, fields};
 use crate::refusal::Refusal;

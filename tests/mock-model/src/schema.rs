@@ -59,7 +59,83 @@ pub(crate) fn openai(body: &Value) -> Result<(), Refusal> {
         );
         return refused("response_format", words);
     }
+    if schema.get("strict").and_then(Value::as_bool) == Some(true) {
+        let at = "response_format.json_schema.schema";
+        check_strict(&format!("response_format '{name}'"), at, field(schema, "schema"))?;
+    }
     Ok(())
+}
+
+/// `text.format` of Responses.
+pub(crate) fn responses(body: &Value) -> Result<(), Refusal> {
+    let Some(format) = field(body, "text").and_then(|text| field(text, "format")) else { return Ok(()) };
+    if text(format, "type") != "json_schema" {
+        return Ok(());
+    }
+    let name = text(format, "name");
+    if !is_tool_name(name, 64) {
+        let words = "Missing required parameter: 'text.format.name'.";
+        return Err(Refusal::bad(words).at("text.format.name"));
+    }
+    if format.get("strict").and_then(Value::as_bool) == Some(true) {
+        check_strict(&format!("response_format '{name}'"), "text.format.schema", field(format, "schema"))?;
+    }
+    Ok(())
+}
+
+/// A schema that is sent as a strict one.
+pub(crate) fn check_strict(what: &str, at: &str, schema: Option<&Value>) -> Result<(), Refusal> {
+    let found = schema.map_or_else(|| Err("schema must be a JSON Schema".to_owned()), is_strict);
+    found.map_err(|words| {
+        let words = format!("Invalid schema for {what}: In context=(), {words}.");
+        Refusal::bad(words).at(at).called("invalid_function_parameters")
+    })
+}
+
+fn is_strict(schema: &Value) -> Result<(), String> {
+    const TAKEN: [&str; 19] = [
+        "type",
+        "enum",
+        "const",
+        "title",
+        "description",
+        "required",
+        "properties",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    ];
+    let Value::Object(keywords) = schema else { return Err("schema must be an object".to_owned()) };
+    if let Some(other) = keywords.keys().find(|keyword| !TAKEN.contains(&keyword.as_str())) {
+        return Err(format!("'{other}' is not permitted"));
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if let Some(properties) = properties {
+        if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+            return Err("'additionalProperties' is required to be supplied and to be false".to_owned());
+        }
+        let has = |key: &String| list(schema, "required").iter().any(|name| name == key);
+        if let Some(key) = properties.keys().find(|key| !has(key)) {
+            return Err(format!(
+                "'required' is required to be supplied and to be an array including every key in properties. \
+                 Missing '{key}'"
+            ));
+        }
+    } else if text(schema, "type") == "object" {
+        return Err("'properties' is required".to_owned());
+    }
+    let defs = schema.get("$defs").and_then(Value::as_object);
+    let inner = properties.into_iter().chain(defs).flat_map(|map| map.values());
+    inner.chain(field(schema, "items")).chain(list(schema, "anyOf")).try_for_each(is_strict)
 }
 
 /// `output_config.format` of Anthropic.
@@ -77,6 +153,20 @@ pub(crate) fn anthropic(body: &Value) -> Result<(), Refusal> {
         return Err(Refusal::bad("output_config.format.schema: Field required"));
     };
     taken(schema).map_err(|words| Refusal::bad(format!("output_config.format.schema: {words}")))
+}
+
+/// The strict tools of Anthropic.
+pub(crate) fn anthropic_tools(body: &Value) -> Result<(), Refusal> {
+    let strict = list(body, "tools").iter().filter(|tool| tool.get("strict") == Some(&Value::Bool(true)));
+    for (place, tool) in strict.enumerate() {
+        if place >= 20 {
+            let words = "Too many strict tools. The maximum number of strict tools supported is 20.";
+            return Err(Refusal::bad(words));
+        }
+        let found = field(tool, "input_schema").map_or(Ok(()), taken);
+        found.map_err(|words| Refusal::bad(format!("tools.{place}.custom: {words}")))?;
+    }
+    Ok(())
 }
 
 fn taken(schema: &Value) -> Result<(), String> {

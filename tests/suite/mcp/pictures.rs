@@ -6,7 +6,7 @@ use systole_mock_model::{MockModel, MockOptions, MockScript};
 use super::house::{ToolHouse, npm, prepared};
 use crate::program::systole_with;
 
-const PROVIDERS: [&str; 4] = ["openai", "anthropic", "gemini", "ollama"];
+const PROVIDERS: [&str; 5] = ["openai", "openai-responses", "anthropic", "gemini", "ollama"];
 
 /// The picture as the server has it.
 fn tiny_image() -> String {
@@ -68,8 +68,9 @@ fn e20_the_picture_of_a_real_server_reaches_a_model_of_every_provider() {
     let image = tiny_image();
     let url = format!("data:image/png;base64,{image}");
     let found = |body: &Value, place: &str| body.pointer(place).cloned().unwrap_or_default();
-    let [openai, anthropic, gemini, ollama] = bodies.as_slice() else { panic!("{}", bodies.len()) };
+    let [openai, responses, anthropic, gemini, ollama] = bodies.as_slice() else { panic!("{}", bodies.len()) };
     assert_eq!(found(openai, "/messages/4/content/1/image_url/url"), url, "{openai}");
+    assert_eq!(found(responses, "/input/2/output/2/image_url"), url, "{responses}");
     assert_eq!(found(anthropic, "/messages/2/content/0/content/2/source/data"), image, "{anthropic}");
     assert_eq!(found(gemini, "/contents/2/parts/2/inlineData/data"), image, "{gemini}");
     assert_eq!(found(ollama, "/messages/4/images/0"), image, "{ollama}");
@@ -84,7 +85,7 @@ fn e20_the_picture_of_a_real_server_reaches_a_model_of_every_provider() {
     assert_eq!(count("SELECT count(*) FROM document WHERE substr(bytes, 2, 3) = x'504e47'"), 1);
     drop(log);
     let replayed = house.systole(&["replay", "--all"]);
-    assert!(replayed.stdout.contains("4 same, 0 differ"), "{replayed:?}");
+    assert!(replayed.stdout.contains("5 same, 0 differ"), "{replayed:?}");
     assert_eq!(house.systole(&["verify"]).code, Some(0));
 }
 

@@ -23,7 +23,7 @@ use crate::form::{ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, is_same}
 use crate::json::spelling;
 use crate::judge::check_value;
 use crate::limits::{self, DEPTH};
-use crate::shape::{AttributeUse, Declaration, Particle, SchemaShape, SimpleType};
+use crate::shape::{AttributeUse, Declaration, Particle, SchemaShape, SimpleType, Term};
 use crate::tree::line_and_column;
 use systole_wire::characters;
 use systole_wire::writer::{StartTag, XmlName, XmlWriter};
@@ -218,8 +218,7 @@ impl<'m> PayloadBuilder<'m> {
         let may_miss = |key: &str| {
             let takes_no_null = |slot: &RecordSlot<'m>| {
                 let form = JsonForm::from_declaration(self.schema, slot.declaration);
-                slot.particle.min == 0
-                    && !matches!(form, JsonForm::Null | JsonForm::Json | JsonForm::Choice(_))
+                slot.particle.min == 0 && !self.may_be_null(&form)
             };
             let attributes = record.attributes.iter();
             slots.iter().any(|slot| slot.key == key && takes_no_null(slot))
@@ -227,6 +226,19 @@ impl<'m> PayloadBuilder<'m> {
         };
         let kept = entries.iter().filter(|entry| !(is_null(entry) && may_miss(&entry.0)));
         Cow::Owned(kept.cloned().collect())
+    }
+
+    /// Whether `null` may be a value of this form, or of one that it stands for.
+    fn may_be_null(&self, form: &JsonForm<'m>) -> bool {
+        let is_open = |form: &JsonForm<'_>| matches!(form, JsonForm::Null | JsonForm::Json);
+        let JsonForm::Choice(parts) = form else { return is_open(form) };
+        parts.iter().any(|part| match &part.term {
+            Term::Element(branch) => {
+                let form = JsonForm::from_declaration(self.schema, branch);
+                is_open(&form) || matches!(form, JsonForm::Choice(_))
+            }
+            _ => true,
+        })
     }
 
     pub(crate) fn open_element<'w, 'n>(

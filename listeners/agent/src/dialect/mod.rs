@@ -90,7 +90,7 @@ fn take_in_dialect(
         return taken;
     }
     match agent.dialect {
-        Dialect::Plain => plain::read_answer(contracts, heard),
+        Dialect::Plain => plain::read_answer(agent, contracts, heard),
         Dialect::Native => note_alone(agent, contracts, heard)
             .unwrap_or_else(|| native::read_answer(agent, contracts, heard)),
         Dialect::XmlFinal => note_alone(agent, contracts, heard)

@@ -85,6 +85,10 @@ fn read_final(
     if heard.stop == StopReason::Length {
         return taken.add_failure("output-truncated", "");
     }
+    let text = &*match agent.output.schema.as_deref() {
+        Some(schema) if contracts.json_final().is_none() => json_schema::drop_missing(schema, text),
+        _ => text.into(),
+    };
     if agent.output.format == OutputFormat::Json && contracts.json_final().is_none() {
         let value: serde_json::Value = match serde_json::from_str(text.trim()) {
             Ok(value) => value,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use rustls::RootCertStore;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::access::AdapterFault;
 use super::asked_provider::{AskedProvider, ModelSettings};
 use super::form::{self, AnswerReading, BodyClose, EventFault, EventStep, ProviderForm};
 use super::held;
-use super::held_answer::HeldAnswer;
+use super::held_answer::{HeldAnswer, RefusedField};
 use super::key::ModelKey;
 use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
@@ -118,7 +118,7 @@ impl From<&spec::ModelSpec> for ModelSettings {
 fn check_reserved(
     form: &dyn ProviderForm,
     model: &ModelSettings,
-    given: &serde_json::Map<String, Value>,
+    given: &Map<String, Value>,
 ) -> Result<(), String> {
     params::find_reserved(given, form.reserved_keys()).map_or(Ok(()), |key| {
         Err(format!(
@@ -131,6 +131,10 @@ fn check_reserved(
 impl Model for ModelAdapter {
     fn find_held<'r>(&self, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
         self.inner.form.find_held(&self.inner.asked.model, request)
+    }
+
+    fn find_refused(&self, request: &ModelRequest, fault: &ModelFault) -> Option<RefusedField> {
+        held::find_refused(&self.inner.build_fields(request).ok()?, fault)
     }
 
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
@@ -156,8 +160,10 @@ impl AdapterCore {
         let mut answer = posted.map_err(|why| self.build_unanswered_fault(why))?;
         let framing = self.form.framing();
         let shape = unfit::check_answer(&mut answer, &self.asked, framing, &self.limits, begun + first).await;
-        let held = self.form.find_held(&self.asked.model, request);
-        let shape = shape.map_err(|fault| held::name_refused(fault, held))?;
+        let shape = shape.map_err(|fault| match self.build_fields(request) {
+            Ok(fields) => held::name_refused(fault, &fields),
+            Err(_) => fault,
+        })?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, MessagePart::Call(_))).count();
         let listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);
@@ -194,12 +200,18 @@ impl AdapterCore {
             may_be_paid: false,
             used: None,
         };
+        let body = self.build_fields(request).map_err(wrong)?;
+        serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
+    }
+
+    /// The fields of a request, with the parameters over them.
+    fn build_fields(&self, request: &ModelRequest) -> Result<Map<String, Value>, String> {
         let model = &self.asked.model;
-        check_reserved(self.form, model, &request.params).map_err(wrong)?;
-        let mut body = self.form.build_body(model, request).map_err(wrong)?;
+        check_reserved(self.form, model, &request.params)?;
+        let mut body = self.form.build_body(model, request)?;
         params::lay_over(&mut body, &model.params);
         params::lay_over(&mut body, &request.params);
-        serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
+        Ok(body)
     }
 
     /// Reads to the end of the answer, good or bad. On success, the end sign of the form was seen, or enough was

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::held_answer::HeldAnswer;
+use super::held_answer::{HeldAnswer, RefusedField};
 use super::request::{MessagePart, ModelRequest};
 
 /// A complete answer.
@@ -138,7 +138,7 @@ pub enum ModelFaultKind {
     InvalidRequest,
     /// The request, or the request with its answer, does not fit into the model's window.
     WindowFull,
-    /// The provider refused the field that holds the answer to its form.
+    /// The provider refused a field that the request can do without.
     FieldRefused,
 }
 
@@ -181,6 +181,11 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelFau
 pub trait Model: Send + Sync {
     /// What holds the answer to a request. `None`: nothing.
     fn find_held<'r>(&self, _request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
+        None
+    }
+
+    /// The field of a request that the provider refuses in its fault, if the request goes without it too.
+    fn find_refused(&self, _request: &ModelRequest, _fault: &ModelFault) -> Option<RefusedField> {
         None
     }
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::held_answer::ModelServer;
+use super::held_answer::{ModelServer, RefusedField};
 use super::key::ModelKey;
-use super::{FileKind, ModelFault, ModelFaultKind};
+use super::{FileKind, ModelFault, ModelFaultKind, ModelRequest};
 use crate::model::thinking::ModelThinking;
 
 /// The model: the values of its section that requests and faults name.
@@ -44,6 +44,16 @@ impl fmt::Display for AskedProvider {
 }
 
 impl ModelSettings {
+    /// How much it reasons for a request.
+    pub(super) fn find_thinking(&self, request: &ModelRequest) -> Option<ModelThinking> {
+        self.thinking.filter(|_| request.may_have(RefusedField::Thinking))
+    }
+
+    /// Whether a request marks what to cache.
+    pub(super) fn has_cache_marks(&self, request: &ModelRequest) -> bool {
+        self.is_cached && request.may_have(RefusedField::Cache)
+    }
+
     /// Whether it takes all that OpenAI's own server takes.
     pub(super) fn is_openai(&self) -> bool {
         self.server.map_or(self.url.is_none(), |server| server == ModelServer::OpenAi)

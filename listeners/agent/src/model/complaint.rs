@@ -124,7 +124,14 @@ impl ProviderComplaint {
     }
 
     fn choose_kind(&self, status: u16) -> ModelFaultKind {
-        const FILTERED: [&str; 3] = ["content_filter", "content_policy_violation", "moderation_blocked"];
+        const FILTERED: [&str; 6] = [
+            "content_filter",
+            "content_policy_violation",
+            "moderation_blocked",
+            "invalid_prompt",
+            "bio_policy",
+            "misalignment_policy_violation",
+        ];
         const UNPAID: [&str; 3] = ["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
         const BUSY: [&str; 6] =
             ["overloaded_error", "api_error", "server_error", "timeout_error", "UNAVAILABLE", "INTERNAL"];

@@ -94,7 +94,15 @@ pub(super) fn read_json<'e, T: serde::Deserialize<'e>>(
     event: &'e StreamEvent,
     partial: &PartialAnswer,
 ) -> Result<T, EventFault> {
-    serde_json::from_str(&event.text).map_err(|fault| build_unread_fault(&fault, &event.text, partial))
+    read_part(&event.text, partial)
+}
+
+/// Reads JSON that is a part of an event.
+pub(super) fn read_part<'e, T: serde::Deserialize<'e>>(
+    text: &'e str,
+    partial: &PartialAnswer,
+) -> Result<T, EventFault> {
+    serde_json::from_str(text).map_err(|fault| build_unread_fault(&fault, text, partial))
 }
 
 /// The events in a body of JSON: the value itself, the items of a list, or several values in a row.

@@ -35,4 +35,26 @@ pub enum HeldAnswer<'r> {
     Grammar(&'r str),
     /// A JSON Schema, as the request has it.
     Schema(&'r Value),
+    /// A JSON Schema to the letter: that of the answer, or those of the tools.
+    Strict,
+}
+
+/// A field that a provider may refuse, although the request means the same without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedField {
+    /// The grammar of the answer.
+    Grammar,
+    /// The JSON Schema of the answer.
+    Schema,
+    /// Strictness of tools.
+    StrictTools,
+    /// How much to reason.
+    Thinking,
+    /// What to cache.
+    Cache,
+}
+
+impl RefusedField {
+    /// How many there are.
+    pub(super) const COUNT: u32 = 5;
 }

@@ -86,6 +86,7 @@ mod tests {
             tools: Vec::new(),
             choice: None,
             schema: None,
+            refused: Vec::new(),
             grammar: None,
             max_output: 1,
             params: serde_json::Map::new(),

@@ -46,7 +46,7 @@ pub use answer::{
 };
 pub use enough::{AnswerReader, EnoughCheck};
 pub use files::{FileKind, MessageFile};
-pub use held_answer::{HeldAnswer, ModelServer};
+pub use held_answer::{HeldAnswer, ModelServer, RefusedField};
 pub use key::{KeyFault, ModelKey};
 pub use ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 pub use limits::HttpLimits;

@@ -12,7 +12,7 @@ use systole_kit::journal::RepeatedRequest;
 use tokio::sync::Semaphore;
 
 use super::held::RefusedFields;
-use super::held_answer::ModelServer;
+use super::held_answer::{ModelServer, RefusedField};
 use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
@@ -226,9 +226,7 @@ impl Models {
             let outcome = asked.ask(request.clone(), share_watcher(watcher)).await;
             drop(place);
             let failed = outcome.as_ref().err();
-            if failed.is_some_and(|fault| fault.kind == ModelFaultKind::FieldRefused) {
-                refused.note_refused(held);
-            }
+            refused.note_refused(failed.and_then(|fault| asked.find_refused(&request, fault)));
             let pause = failed.and_then(|fault| self.choose_pause(model, (attempt, most), fault));
             let again = pause.map(|pause| RepeatedRequest {
                 pause_ms: to_ms(pause),
@@ -259,8 +257,9 @@ impl Models {
         (attempt, most): (u32, u32),
         fault: &ModelFault,
     ) -> Option<Duration> {
-        // Each of the two fields is refused once.
-        if fault.kind == ModelFaultKind::FieldRefused && attempt < most.saturating_add(2) {
+        // Each field is refused once.
+        let further = RefusedField::COUNT;
+        if fault.kind == ModelFaultKind::FieldRefused && attempt < most.saturating_add(further) {
             return Some(Duration::ZERO);
         }
         let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::enough::EnoughCheck;
 use super::files::MessageFile;
+use super::held_answer::RefusedField;
 
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +31,19 @@ pub struct ModelRequest {
     pub max_output: u64,
     /// More parameters, sent as they are.
     pub params: Map<String, Value>,
+    /// Fields that its model refused. They are left out.
+    pub refused: Vec<RefusedField>,
     /// Where the answer is cut. `None`: it is read to its end.
     pub enough: Option<EnoughCheck>,
     /// The history of the call. It is not sent to a provider; scripts use it.
     pub course: CallHistory,
+}
+
+impl ModelRequest {
+    /// Whether its model may get that field.
+    pub(super) fn may_have(&self, field: RefusedField) -> bool {
+        !self.refused.contains(&field)
+    }
 }
 
 /// An answer as a grammar in GBNF.

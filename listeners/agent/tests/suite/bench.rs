@@ -11,8 +11,22 @@ use systole_agent::model::{
 };
 use systole_agent::spec::{self, Provider, RequestRetry};
 
-pub(crate) const FORMS: [Provider; 4] =
-    [Provider::OpenAi, Provider::Anthropic, Provider::Ollama, Provider::Gemini];
+pub(crate) const FORMS: [Provider; 5] =
+    [Provider::OpenAi, Provider::OpenAiResponses, Provider::Anthropic, Provider::Ollama, Provider::Gemini];
+
+/// Whether an address ends with the version.
+pub(crate) const fn has_version(form: Provider) -> bool {
+    matches!(form, Provider::OpenAi | Provider::OpenAiResponses)
+}
+
+/// The field of a request that holds the conversation.
+pub(crate) const fn name_messages(form: Provider) -> &'static str {
+    match form {
+        Provider::Gemini => "contents",
+        Provider::OpenAiResponses => "input",
+        _ => "messages",
+    }
+}
 
 /// The key that must never be shown.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
@@ -57,6 +71,7 @@ pub(crate) fn request(text: &str) -> ModelRequest {
         tools: Vec::new(),
         choice: None,
         schema: None,
+        refused: Vec::new(),
         grammar: None,
         max_output: 500,
         params: Map::new(),
@@ -83,6 +98,11 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
 
 pub(crate) fn kept(provider: &str, block: Value) -> MessagePart {
     MessagePart::Reasoning(json!({"provider": provider, "block": block}))
+}
+
+/// An answer without what is kept of it for its provider.
+pub(crate) fn without_kept(parts: Vec<MessagePart>) -> Vec<MessagePart> {
+    parts.into_iter().filter(|part| !matches!(part, MessagePart::Reasoning(_))).collect()
 }
 
 pub(crate) fn search_tool() -> Tool {

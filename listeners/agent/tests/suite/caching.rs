@@ -63,7 +63,7 @@ async fn requests(dialect: Dialect) -> Vec<ModelRequest> {
 /// The messages of a request in a provider's form.
 fn messages(form: Provider, request: &ModelRequest) -> Value {
     let mut body = sent(&model(form, ""), "", request.clone()).json();
-    let name = if form == Provider::Gemini { "contents" } else { "messages" };
+    let name = super::bench::name_messages(form);
     body.get_mut(name).map(Value::take).unwrap()
 }
 

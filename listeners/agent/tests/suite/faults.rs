@@ -2,7 +2,7 @@
 //! charged.
 
 use systole_agent::model::{ModelFault, ModelFaultKind};
-use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
+use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
 
 use super::bench::{FORMS, ask, limits, model, request};
 use super::server::{Act, ByteServer, chunk, chunked, head, measured};
@@ -45,7 +45,7 @@ fn hold(rows: Vec<Row>) {
 /// An error in each provider's form.
 fn error(form: Provider, kind: &str, message: &str) -> String {
     match form {
-        OpenAi => {
+        OpenAi | OpenAiResponses => {
             format!(r#"{{"error":{{"message":"{message}","type":"{kind}","param":null,"code":null}}}}"#)
         }
         Anthropic => format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}}}}"#),
@@ -58,6 +58,10 @@ fn error(form: Provider, kind: &str, message: &str) -> String {
 fn begun(form: Provider) -> String {
     match form {
         OpenAi => "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n".to_owned(),
+        OpenAiResponses => {
+            "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"x\"}\n\n"
+                .to_owned()
+        }
         Anthropic => {
             "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\
                       \"text\":\"x\"}}\n\n"
@@ -312,7 +316,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
     let mut rows = Vec::new();
     for form in FORMS {
         let (busy, words): (_, &[&str]) = match form {
-            OpenAi => ("server_error", &["answered 200 (server_error): it broke"]),
+            OpenAi | OpenAiResponses => ("server_error", &["answered 200 (server_error): it broke"]),
             Anthropic => ("overloaded_error", &["answered 200 (overloaded_error): it broke"]),
             Ollama => ("", &["answered 200: it broke"]),
             _ => ("UNAVAILABLE", &["answered 200 (UNAVAILABLE): it broke"]),
@@ -360,7 +364,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
 #[test]
 fn an_error_in_the_stream_says_what_was_used_before() {
     for form in FORMS {
-        let busy = if form == OpenAi { "server_error" } else { "overloaded_error" };
+        let busy = if matches!(form, OpenAi | OpenAiResponses) { "server_error" } else { "overloaded_error" };
         let said = event(form, &error(form, busy, "it broke"));
         let reported = match form {
             Anthropic => event(
@@ -371,13 +375,12 @@ fn an_error_in_the_stream_says_what_was_used_before() {
             Gemini => event(form, r#"{"usageMetadata":{"promptTokenCount":25}}"#),
             _ => String::new(),
         };
-        let read = (form != Ollama).then_some(25);
+        // Ollama and Responses count at the end alone.
+        let is_counted = !matches!(form, Ollama | OpenAiResponses);
+        let read = is_counted.then_some(25);
         let words = begun(form).repeat(32);
         for (pieces, used) in [
-            (
-                [reported.clone(), said.clone()].concat(),
-                (form != Ollama).then_some(u64::from(form == Anthropic)),
-            ),
+            ([reported.clone(), said.clone()].concat(), is_counted.then_some(u64::from(form == Anthropic))),
             ([reported, words, said].concat(), Some(10)),
         ] {
             let fault = found(form, &chunked(content_type(form), &[pieces.as_bytes()]));

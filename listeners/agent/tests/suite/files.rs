@@ -111,6 +111,18 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     ]);
     assert_eq!(anthropic[0]["content"], wanted);
 
+    let responses = &body_of(Provider::OpenAiResponses, FileKind::ALL, looked())["input"];
+    let text = |text: &str| json!({"type": "input_text", "text": text});
+    let wanted = json!([
+        text("Here it is."),
+        text("[file 1]"),
+        {"type": "input_image", "image_url": url("image/png", &png), "detail": "auto"},
+        text("[file 2]"),
+        {"type": "input_file", "filename": "file-2.pdf", "file_data": url("application/pdf", &pdf)},
+    ]);
+    assert_eq!((&responses[2]["type"], &responses[2]["output"]), (&json!("function_call_output"), &wanted));
+    assert_eq!(responses[3], json!({"role": "developer", "content": "the header"}));
+
     let gemini = &body_of(Provider::Gemini, FileKind::ALL, looked())["contents"][2]["parts"];
     let wanted = json!([
         {"text": "[file 1]"},

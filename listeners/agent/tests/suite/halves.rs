@@ -2,7 +2,7 @@
 //! other half never comes.
 
 use systole_agent::model::{AnswerPiece, MessagePart, Model, ModelAnswer, ModelFault};
-use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
+use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
 
 use super::bench::{FORMS, adapter, ask, call, limits, model, request, run, text, watcher};
 use super::server::{ByteServer, chunked};
@@ -22,6 +22,9 @@ pub(crate) fn stream(form: Provider, events: &[String]) -> Vec<u8> {
 fn says(form: Provider, said: &str) -> String {
     match form {
         OpenAi => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{said}"}}}}]}}"#),
+        OpenAiResponses => {
+            format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{said}"}}"#)
+        }
         Anthropic => format!(
             r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{said}"}}}}"#
         ),
@@ -34,6 +37,9 @@ fn says(form: Provider, said: &str) -> String {
 fn thinks(form: Provider, said: &str) -> String {
     match form {
         OpenAi => format!(r#"{{"choices":[{{"delta":{{"reasoning_content":"{said}"}}}}]}}"#),
+        OpenAiResponses => {
+            format!(r#"{{"type":"response.reasoning_summary_text.delta","output_index":7,"delta":"{said}"}}"#)
+        }
         Anthropic => format!(
             r#"{{"type":"content_block_delta","delta":{{"type":"thinking_delta","thinking":"{said}"}}}}"#
         ),
@@ -46,6 +52,7 @@ fn thinks(form: Provider, said: &str) -> String {
 pub(crate) fn ends(form: Provider) -> Vec<String> {
     let events: &[&str] = match form {
         OpenAi => &[r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, "[DONE]"],
+        OpenAiResponses => &[r#"{"type":"response.completed","response":{"status":"completed"}}"#],
         Anthropic => {
             &[r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#, r#"{"type":"message_stop"}"#]
         }
@@ -120,6 +127,11 @@ fn reasoning_is_joined_as_text_is_and_a_half_does_not_go_over_to_another_part() 
         if form == Anthropic {
             events.push(r#"{"type":"content_block_stop"}"#.to_owned());
         }
+        if form == OpenAiResponses {
+            // The item that ends has it all, and a provider that cuts characters cuts them there too.
+            let said = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"\ud83d\ude00 \ud83d"}]}"#;
+            events.push(format!(r#"{{"type":"response.output_item.done","output_index":7,"item":{said}}}"#));
+        }
         events.push(says(form, "\\ude00!"));
         let found = answered(form, events).unwrap_or_else(|fault| panic!("{form:?}: {fault:?}"));
         let [MessagePart::Reasoning(kept), said] = found.parts.as_slice() else {
@@ -193,6 +205,10 @@ fn a_half_in_a_block_that_is_only_kept_does_not_end_the_answer() {
             r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d","thought":true,"thoughtSignature":"S"}]}}]}"#,
         ),
         (Anthropic, r#"{"type":"content_block_start","content_block":{"type":"other","x":"\ud83d"}}"#),
+        (
+            OpenAiResponses,
+            r#"{"type":"response.output_item.done","output_index":7,"item":{"type":"other","x":"\ud83d"}}"#,
+        ),
     ] {
         let found = answered(form, vec![event.to_owned(), says(form, "x")]);
         let found = found.unwrap_or_else(|fault| panic!("{form:?}: {fault:?}"));

@@ -25,6 +25,9 @@ fn e13_a_key_that_is_said_back_stands_nowhere() {
             Provider::OpenAi => {
                 format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{KEY}\"}}}}]}}\n\n")
             }
+            Provider::OpenAiResponses => {
+                format!("data: {{\"type\":\"response.output_text.delta\",\"delta\":\"{KEY}\"}}\n\n")
+            }
             Provider::Anthropic => format!(
                 "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{KEY}\"}}}}\n\n"
             ),

@@ -69,6 +69,10 @@ fn e13_heartbeats_are_no_answer() {
         let (comment, empty): (&[u8], &[u8]) = match form {
             Provider::Ollama => (b"\n", b"{\"message\":{\"content\":\"\"},\"done\":false}\n"),
             Provider::OpenAi => (b": ping\n\n", b"data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n"),
+            Provider::OpenAiResponses => (
+                b": ping\n\n",
+                b"data: {\"type\":\"response.in_progress\",\"response\":{\"status\":\"in_progress\"}}\n\n",
+            ),
             Provider::Anthropic => (b"event: ping\ndata: {\"type\": \"ping\"}\n\n", b": x\n\n"),
             _ => (b": ping\n\n", b"data: {\"usageMetadata\":{\"promptTokenCount\":1}}\n\n"),
         };
@@ -113,6 +117,9 @@ fn e13_heartbeats_are_no_answer() {
 fn begun(form: Provider) -> String {
     match form {
         Provider::OpenAi => "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n",
+        Provider::OpenAiResponses => {
+            "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"x\"}\n\n"
+        }
         Provider::Anthropic => {
             "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n"
         }
@@ -180,7 +187,7 @@ fn e13_a_caller_that_stops_waiting_ends_the_request() {
 
 #[test]
 fn e13_what_comes_behind_the_end_is_not_waited_for() {
-    for form in [Provider::OpenAi, Provider::Anthropic, Provider::Ollama] {
+    for form in [Provider::OpenAi, Provider::OpenAiResponses, Provider::Anthropic, Provider::Ollama] {
         let bytes = [head(content_type(form)), chunk(body(form).as_bytes())].concat();
         let server = ByteServer::start(vec![vec![Act::Send(bytes), Act::Hang]]);
         let found = ask(&model(form, &server.url()), limits(), request("hello"));

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use systole_agent::model::{MessagePart, ModelAnswer, ModelFault, ModelFaultKind, StopReason, TokenUsage};
-use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
+use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
 
-use super::bench::{FORMS, ask, call, limits, model, request, text};
+use super::bench::{FORMS, ask, call, limits, model, request, text, without_kept};
 use super::halves::{ends, stream};
 use super::server::{ByteServer, chunk, chunked, head, measured};
 use super::streams::content_type;
@@ -29,6 +29,10 @@ fn two(form: Provider, reason: &str) -> Vec<String> {
         OpenAi => vec![
             r#"{"choices":[{"index":0,"delta":{"content":"x"}}]}"#.to_owned(),
             format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#),
+        ],
+        OpenAiResponses => vec![
+            r#"{"type":"response.output_text.delta","output_index":0,"delta":"x"}"#.to_owned(),
+            r#"{"type":"response.completed","response":{"status":"completed"}}"#.to_owned(),
         ],
         Anthropic => vec![
             r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}"#.to_owned(),
@@ -149,6 +153,12 @@ fn with_usage(form: Provider, first: &str, second: &str) -> Result<ModelAnswer, 
         OpenAi => events.push(format!(
             r#"{{"choices":[],"usage":{{"prompt_tokens":{first},"completion_tokens":{second}}}}}"#
         )),
+        OpenAiResponses => {
+            events.push(format!(
+                r#"{{"type":"response.completed","response":{{"status":"completed","usage":{{"input_tokens":{first},"output_tokens":{second}}}}}}}"#
+            ));
+            return read(form, stream(form, &events));
+        }
         Anthropic => events.push(format!(
             r#"{{"type":"message_delta","delta":{{}},"usage":{{"input_tokens":{first},"output_tokens":{second}}}}}"#
         )),
@@ -209,6 +219,12 @@ fn arguments_are_taken_as_text_and_as_an_object() {
                     ),
                     r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
                 ]),
+                OpenAiResponses => owned(&[
+                    &format!(
+                        r#"{{"type":"response.output_item.done","item":{{"type":"function_call","call_id":"c","name":"s","arguments":{written}}}}}"#
+                    ),
+                    r#"{"type":"response.completed","response":{"status":"completed"}}"#,
+                ]),
                 Anthropic => owned(&[
                     &format!(
                         r#"{{"type":"content_block_start","content_block":{{"type":"tool_use","id":"c","name":"s","input":{written}}}}}"#
@@ -239,7 +255,7 @@ fn arguments_are_taken_as_text_and_as_an_object() {
 
 #[test]
 fn events_without_data_are_heartbeats() {
-    for form in [OpenAi, Anthropic, Gemini] {
+    for form in [OpenAi, OpenAiResponses, Anthropic, Gemini] {
         let reason = if form == Anthropic { "end_turn" } else { "STOP" };
         let body: String =
             two(form, reason).iter().map(|event| format!("data:\n\ndata: {event}\n\ndata: \n\n")).collect();
@@ -279,6 +295,15 @@ fn whole(form: Provider) -> Value {
                 ],
             }}],
             "usage": {"prompt_tokens": 12, "completion_tokens": 3},
+        }),
+        OpenAiResponses => json!({
+            "object": "response", "status": "completed", "error": null,
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x 🧠"}]},
+                {"type": "function_call", "name": "s", "arguments": "{\"q\":1}"},
+                {"type": "function_call", "name": "t", "arguments": "{}"},
+            ],
+            "usage": {"input_tokens": 12, "output_tokens": 3},
         }),
         Anthropic => json!({
             "type": "message", "role": "assistant", "stop_reason": "tool_use",
@@ -320,7 +345,7 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
                 let found = found.unwrap_or_else(|fault| panic!("{form:?} {kind}: {fault:?}"));
                 let calls = vec![text("x 🧠"), call("drawn-1", "s", "{\"q\":1}"), call("drawn-2", "t", "{}")];
                 // Arguments are kept as written, including whitespace.
-                let parts = found.parts.into_iter().map(|part| match part {
+                let parts = without_kept(found.parts).into_iter().map(|part| match part {
                     MessagePart::Call(one) => {
                         call(&one.id, &one.name, &one.arguments.replace([' ', '\n'], ""))
                     }

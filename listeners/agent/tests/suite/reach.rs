@@ -24,7 +24,7 @@ fn an_answer_in_one_piece_is_asked_for_and_read_in_every_form() {
         let script = MockScript::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
         let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
-        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let path = if super::bench::has_version(form) { "/v1" } else { "" };
         let model = spec::ModelSpec { stream: false, ..model(form, &format!("{}{path}", mock.url())) };
         let mut asked = request("hello");
         asked.tools = vec![super::bench::search_tool()];
@@ -120,6 +120,7 @@ fn a_query_of_the_address_is_in_every_request() {
             "/openai/deployments/d?api-version=2",
             "/openai/deployments/d/chat/completions?api-version=2",
         ),
+        (Provider::OpenAiResponses, "?a=1", "/v1/responses?a=1"),
         (Provider::Anthropic, "/?a=1", "/v1/messages?a=1"),
         (Provider::Ollama, "/api?a=1", "/api/chat?a=1"),
         (Provider::Gemini, "?a=1", "/v1beta/models/some-model:streamGenerateContent?alt=sse&a=1"),

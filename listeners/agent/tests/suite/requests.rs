@@ -131,8 +131,9 @@ fn e13_anthropic_is_asked_in_its_form() {
                 {"role": "assistant", "content": [{"type": "text", "text": "so"}]},
                 {"role": "user", "content": [{"type": "text", "text": "and now?", "cache_control": cache}]},
             ],
-            "tools": [{"name": "search", "description": "Finds text.",
-                "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}],
+            "tools": [{"name": "search", "description": "Finds text.", "strict": true,
+                "input_schema": {"type": "object", "properties": {"query": {"type": "string"}},
+                    "additionalProperties": false}}],
             "tool_choice": {"type": "tool", "name": "search"},
         })
     );
@@ -243,6 +244,7 @@ fn e13_reasoning_goes_back_as_it_came() {
         let body = sent(&model(form, ""), "", asked).json().to_string();
         let expected: &[&str] = match form {
             Provider::OpenAi => &["\"reasoning_content\":\"Hm\u{2026}\""],
+            Provider::OpenAiResponses => &["\"encrypted_content\":\"gAAAAAbegunAndEnded+/=\""],
             Provider::Anthropic => {
                 &["{\"signature\":\"EqQB+/=\",\"thinking\":\"Hm\u{2026}\",\"type\":\"thinking\"},\
                  {\"data\":\"Emw=\",\"type\":\"redacted_thinking\"}"]
@@ -299,6 +301,7 @@ fn e13_parameters_are_laid_over_what_is_sent() {
 fn e13_what_the_conversation_is_made_of_is_no_parameter() {
     for (form, reserved) in [
         (Provider::OpenAi, "messages"),
+        (Provider::OpenAiResponses, "input"),
         (Provider::Anthropic, "tools"),
         (Provider::Ollama, "stream"),
         (Provider::Gemini, "contents"),
@@ -339,7 +342,7 @@ fn with_results(words: &[&str]) -> ModelRequest {
 /// The last messages of a request in a provider's form.
 fn last_messages(form: Provider, request: ModelRequest) -> Vec<Value> {
     let body = sent(&model(form, ""), "", request).json();
-    let name = if form == Provider::Gemini { "contents" } else { "messages" };
+    let name = super::bench::name_messages(form);
     let messages = body[name].as_array().unwrap();
     messages[messages.len().saturating_sub(2)..].to_vec()
 }
@@ -417,6 +420,21 @@ fn without_a_cache_anthropic_is_sent_no_marks() {
 }
 
 #[test]
+fn a_budget_of_reasoning_leaves_half_of_a_smaller_answer() {
+    for (tokens, max_output, thinking) in [
+        (2_000, 16_000, json!({"type": "enabled", "budget_tokens": 2_000})),
+        (8_000, 4_000, json!({"type": "enabled", "budget_tokens": 2_000})),
+        (8_000, 2_048, json!({"type": "enabled", "budget_tokens": 1_024})),
+        (8_000, 2_047, json!({"type": "disabled"})),
+    ] {
+        let thinks = Some(ModelThinking::Tokens(tokens));
+        let model = spec::ModelSpec { thinking: thinks, max_output, ..model(Provider::Anthropic, "") };
+        let body = sent(&model, "", ModelRequest { max_output, ..request("hello") }).json();
+        assert_eq!(body["thinking"], thinking, "{tokens} of {max_output}");
+    }
+}
+
+#[test]
 fn reasoning_is_asked_for_in_the_field_of_each_provider() {
     use ModelThinking::{High, Max, Off, Tokens};
     let body = |provider, thinking: Option<ModelThinking>| {
@@ -442,9 +460,8 @@ fn reasoning_is_asked_for_in_the_field_of_each_provider() {
             Max,
             json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}),
         ),
-        (Provider::Anthropic, Tokens(300), json!({"thinking": {"type": "enabled", "budget_tokens": 300}})),
-        // A fallback may have a smaller answer than the budget of its own section.
-        (Provider::Anthropic, Tokens(8_000), json!({"thinking": {"type": "enabled", "budget_tokens": 499}})),
+        // A fallback may have a smaller answer than the budget of its own section, and half of it too few tokens.
+        (Provider::Anthropic, Tokens(8_000), json!({"thinking": {"type": "disabled"}})),
         (
             Provider::Gemini,
             Off,

@@ -20,6 +20,9 @@ use crate::streams::content_type;
 fn says(form: Provider, words: &str) -> String {
     match form {
         Provider::OpenAi => format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n"),
+        Provider::OpenAiResponses => {
+            format!("data: {{\"type\":\"response.output_text.delta\",\"delta\":\"{words}\"}}\n\n")
+        }
         Provider::Anthropic => format!(
             "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{words}\"}}}}\n\n"
         ),
@@ -74,10 +77,10 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
 }
 
 /// A model that gives its answers in order.
-struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
+pub(crate) struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
 
 impl Gives {
-    fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> AgentStage {
+    pub(crate) fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> AgentStage {
         AgentStage::with(helper(dialect), Arc::new(Self(Mutex::new(gives))), "Where is login?")
     }
 }

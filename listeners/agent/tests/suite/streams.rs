@@ -17,6 +17,7 @@ pub(crate) const fn content_type(form: Provider) -> &'static str {
 pub(crate) const fn body(form: Provider) -> &'static str {
     match form {
         Provider::OpenAi => OPENAI,
+        Provider::OpenAiResponses => RESPONSES,
         Provider::Anthropic => ANTHROPIC,
         Provider::Ollama => OLLAMA,
         _ => GEMINI,
@@ -30,6 +31,7 @@ pub(crate) fn needed(form: Provider) -> Option<usize> {
     match form {
         // A CR alone ends a line, so the last LF has no meaning.
         Provider::OpenAi => behind("[DONE]\r\n\r"),
+        Provider::OpenAiResponses => Some(body(form).len()),
         // The second line break ends an event.
         Provider::Anthropic => behind("{\"type\":\"message_stop\"}\n\n"),
         Provider::Ollama => Some(body(form).len()),
@@ -50,6 +52,34 @@ const OPENAI: &str = concat!(
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\r\n\r\n",
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":120,\"completion_tokens\":30,\"prompt_tokens_details\":{\"cached_tokens\":100}}}\r\n\r\n",
     "data: [DONE]\r\n\r\n",
+);
+
+const RESPONSES: &str = concat!(
+    "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1764300000,\"status\":\"in_progress\",\"background\":false,\"error\":null,\"incomplete_details\":null,\"instructions\":\"You are brief.\",\"max_output_tokens\":500,\"model\":\"gpt-5-2026-01-01\",\"output\":[],\"parallel_tool_calls\":true,\"previous_response_id\":null,\"reasoning\":{\"effort\":\"medium\",\"summary\":\"auto\"},\"store\":false,\"temperature\":1.0,\"text\":{\"format\":{\"type\":\"text\"}},\"tool_choice\":\"auto\",\"tools\":[],\"top_p\":1.0,\"truncation\":\"disabled\",\"usage\":null,\"user\":null,\"metadata\":{}}}\n\n",
+    "event: response.in_progress\ndata: {\"type\":\"response.in_progress\",\"sequence_number\":1,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1764300000,\"status\":\"in_progress\",\"background\":false,\"error\":null,\"incomplete_details\":null,\"instructions\":\"You are brief.\",\"max_output_tokens\":500,\"model\":\"gpt-5-2026-01-01\",\"output\":[],\"parallel_tool_calls\":true,\"previous_response_id\":null,\"reasoning\":{\"effort\":\"medium\",\"summary\":\"auto\"},\"store\":false,\"temperature\":1.0,\"text\":{\"format\":{\"type\":\"text\"}},\"tool_choice\":\"auto\",\"tools\":[],\"top_p\":1.0,\"truncation\":\"disabled\",\"usage\":null,\"user\":null,\"metadata\":{}}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":2,\"output_index\":0,\"item\":{\"id\":\"rs_1\",\"type\":\"reasoning\",\"encrypted_content\":\"gAAAAAbegun\",\"summary\":[]}}\n\n",
+    "event: response.reasoning_summary_part.added\ndata: {\"type\":\"response.reasoning_summary_part.added\",\"sequence_number\":3,\"item_id\":\"rs_1\",\"output_index\":0,\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"\"}}\n\n",
+    "event: response.reasoning_summary_text.delta\ndata: {\"type\":\"response.reasoning_summary_text.delta\",\"sequence_number\":4,\"item_id\":\"rs_1\",\"output_index\":0,\"summary_index\":0,\"delta\":\"Hm\u{2026}\"}\n\n",
+    "event: response.reasoning_summary_text.done\ndata: {\"type\":\"response.reasoning_summary_text.done\",\"sequence_number\":5,\"item_id\":\"rs_1\",\"output_index\":0,\"summary_index\":0,\"text\":\"Hm\u{2026}\"}\n\n",
+    "event: response.reasoning_summary_part.done\ndata: {\"type\":\"response.reasoning_summary_part.done\",\"sequence_number\":6,\"item_id\":\"rs_1\",\"output_index\":0,\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"Hm\u{2026}\"}}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":7,\"output_index\":0,\"item\":{\"id\":\"rs_1\",\"type\":\"reasoning\",\"encrypted_content\":\"gAAAAAbegunAndEnded+/=\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"Hm\u{2026}\"}]}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":8,\"output_index\":1,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"status\":\"in_progress\",\"content\":[],\"phase\":\"commentary\",\"role\":\"assistant\"}}\n\n",
+    "event: response.content_part.added\ndata: {\"type\":\"response.content_part.added\",\"sequence_number\":9,\"item_id\":\"msg_1\",\"output_index\":1,\"content_index\":0,\"part\":{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\"\"}}\n\n",
+    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":10,\"item_id\":\"msg_1\",\"output_index\":1,\"content_index\":0,\"delta\":\" Gr\u{fc}\u{df}e\\r\\n\",\"logprobs\":[]}\n\n",
+    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":11,\"item_id\":\"msg_1\",\"output_index\":1,\"content_index\":0,\"delta\":\"\u{1f9e0} \",\"logprobs\":[]}\n\n",
+    "event: response.output_text.done\ndata: {\"type\":\"response.output_text.done\",\"sequence_number\":12,\"item_id\":\"msg_1\",\"output_index\":1,\"content_index\":0,\"text\":\" Gr\u{fc}\u{df}e\\r\\n\u{1f9e0} \",\"logprobs\":[]}\n\n",
+    "event: response.content_part.done\ndata: {\"type\":\"response.content_part.done\",\"sequence_number\":13,\"item_id\":\"msg_1\",\"output_index\":1,\"content_index\":0,\"part\":{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\" Gr\u{fc}\u{df}e\\r\\n\u{1f9e0} \"}}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":14,\"output_index\":1,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"status\":\"completed\",\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\" Gr\u{fc}\u{df}e\\r\\n\u{1f9e0} \"}],\"phase\":\"commentary\",\"role\":\"assistant\"}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":15,\"output_index\":2,\"item\":{\"id\":\"fc_1\",\"type\":\"function_call\",\"status\":\"in_progress\",\"arguments\":\"\",\"call_id\":\"a\",\"name\":\"search\"}}\n\n",
+    "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":16,\"item_id\":\"fc_1\",\"output_index\":2,\"delta\":\"{\\\"query\\\": \\\"\u{e9}\"}\n\n",
+    "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":17,\"item_id\":\"fc_1\",\"output_index\":2,\"delta\":\"\\\"}\"}\n\n",
+    "event: response.function_call_arguments.done\ndata: {\"type\":\"response.function_call_arguments.done\",\"sequence_number\":18,\"item_id\":\"fc_1\",\"output_index\":2,\"arguments\":\"{\\\"query\\\": \\\"\u{e9}\\\"}\",\"name\":\"search\"}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":19,\"output_index\":2,\"item\":{\"id\":\"fc_1\",\"type\":\"function_call\",\"status\":\"completed\",\"arguments\":\"{\\\"query\\\": \\\"\u{e9}\\\"}\",\"call_id\":\"a\",\"name\":\"search\"}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":20,\"output_index\":3,\"item\":{\"id\":\"fc_2\",\"type\":\"function_call\",\"status\":\"in_progress\",\"arguments\":\"\",\"call_id\":\"x7\",\"name\":\"look\"}}\n\n",
+    "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":21,\"item_id\":\"fc_2\",\"output_index\":3,\"delta\":\"{}\"}\n\n",
+    "event: response.function_call_arguments.done\ndata: {\"type\":\"response.function_call_arguments.done\",\"sequence_number\":22,\"item_id\":\"fc_2\",\"output_index\":3,\"arguments\":\"{}\",\"name\":\"look\"}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":23,\"output_index\":3,\"item\":{\"id\":\"fc_2\",\"type\":\"function_call\",\"status\":\"completed\",\"arguments\":\"{}\",\"call_id\":\"x7\",\"name\":\"look\"}}\n\n",
+    "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":24,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1764300000,\"status\":\"completed\",\"background\":false,\"error\":null,\"incomplete_details\":null,\"instructions\":\"You are brief.\",\"max_output_tokens\":500,\"model\":\"gpt-5-2026-01-01\",\"output\":[{\"id\":\"rs_1\",\"type\":\"reasoning\",\"encrypted_content\":\"gAAAAAbegunAndEnded+/=\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"Hm\u{2026}\"}]},{\"id\":\"msg_1\",\"type\":\"message\",\"status\":\"completed\",\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":\" Gr\u{fc}\u{df}e\\r\\n\u{1f9e0} \"}],\"phase\":\"commentary\",\"role\":\"assistant\"},{\"id\":\"fc_1\",\"type\":\"function_call\",\"status\":\"completed\",\"arguments\":\"{\\\"query\\\": \\\"\u{e9}\\\"}\",\"call_id\":\"a\",\"name\":\"search\"},{\"id\":\"fc_2\",\"type\":\"function_call\",\"status\":\"completed\",\"arguments\":\"{}\",\"call_id\":\"x7\",\"name\":\"look\"}],\"parallel_tool_calls\":true,\"previous_response_id\":null,\"reasoning\":{\"effort\":\"medium\",\"summary\":\"auto\"},\"store\":false,\"temperature\":1.0,\"text\":{\"format\":{\"type\":\"text\"}},\"tool_choice\":\"auto\",\"tools\":[],\"top_p\":1.0,\"truncation\":\"disabled\",\"usage\":{\"input_tokens\":120,\"input_tokens_details\":{\"cached_tokens\":100,\"cache_write_tokens\":0},\"output_tokens\":30,\"output_tokens_details\":{\"reasoning_tokens\":10},\"total_tokens\":150},\"user\":null,\"metadata\":{}}}\n\n",
 );
 
 const ANTHROPIC: &str = concat!(
@@ -106,6 +136,7 @@ pub(crate) fn answer(form: Provider) -> ModelAnswer {
             ],
             Some(100),
         ),
+        Provider::OpenAiResponses => (list_items(thought, words), Some(100)),
         Provider::Anthropic => (
             vec![
                 kept("anthropic", json!({"type": "thinking", "thinking": thought, "signature": "EqQB+/="})),
@@ -136,13 +167,41 @@ pub(crate) fn answer(form: Provider) -> ModelAnswer {
             Some(100),
         ),
     };
-    let cache_write = (form == Provider::Anthropic).then_some(20);
-    let reasoning = (form == Provider::Gemini).then_some(10);
-    let usage = TokenUsage { tokens_in: Some(120), tokens_out: Some(30), cached, cache_write, reasoning };
-    let served = ServedBy {
-        model: (form == Provider::Ollama).then(|| "m".to_owned()),
-        fingerprint: None,
-        request: (form == Provider::OpenAi).then(|| "c1".to_owned()),
+    let cache_write = match form {
+        Provider::Anthropic => Some(20),
+        Provider::OpenAiResponses => Some(0),
+        _ => None,
     };
+    let reasoning = matches!(form, Provider::Gemini | Provider::OpenAiResponses).then_some(10);
+    let usage = TokenUsage { tokens_in: Some(120), tokens_out: Some(30), cached, cache_write, reasoning };
+    let (model, request) = match form {
+        Provider::OpenAi => (None, Some("c1")),
+        Provider::OpenAiResponses => (Some("gpt-5-2026-01-01"), Some("resp_1")),
+        Provider::Ollama => (Some("m"), None),
+        _ => (None, None),
+    };
+    let [model, request] = [model, request].map(|word| word.map(str::to_owned));
+    let served = ServedBy { model, fingerprint: None, request };
     ModelAnswer { parts, stop: StopReason::Tool, usage, by: "main".to_owned(), served }
+}
+
+/// The parts of the answer as Responses: the rest of an item follows what was read of it.
+fn list_items(thought: &str, words: MessagePart) -> Vec<MessagePart> {
+    let item = |item| kept("openai-responses", item);
+    let called = |id: &str| item(json!({"id": id, "type": "function_call", "status": "completed"}));
+    vec![
+        item(json!({
+            "id": "rs_1", "type": "reasoning", "encrypted_content": "gAAAAAbegunAndEnded+/=",
+            "summary": [{"type": "summary_text", "text": thought}],
+        })),
+        words,
+        item(json!({
+            "id": "msg_1", "type": "message", "status": "completed", "phase": "commentary", "role": "assistant",
+            "content": [{"type": "output_text", "annotations": [], "logprobs": []}],
+        })),
+        call("a", "search", "{\"query\": \"\u{e9}\"}"),
+        called("fc_1"),
+        call("x7", "look", "{}"),
+        called("fc_2"),
+    ]
 }

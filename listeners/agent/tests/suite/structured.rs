@@ -29,6 +29,7 @@ fn asking(tools: bool, choice: Option<RequestToolChoice>) -> ModelRequest {
 fn field(form: Provider, body: &Value) -> Option<&Value> {
     body.pointer(match form {
         Provider::OpenAi => "/response_format/json_schema/schema",
+        Provider::OpenAiResponses => "/text/format/schema",
         Provider::Anthropic => "/output_config/format/schema",
         Provider::Ollama => "/format",
         _ => "/generationConfig/responseJsonSchema",
@@ -47,6 +48,9 @@ fn e19_each_provider_has_the_schema_in_its_own_field() {
     for form in FORMS {
         let body = sent(form, asking(false, None));
         let mut wanted = (*schema()).clone();
+        if form == Provider::OpenAiResponses {
+            wanted["additionalProperties"] = json!(false);
+        }
         if form == Provider::Anthropic {
             wanted = json!({
                 "type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}},
@@ -71,14 +75,14 @@ fn e19_each_provider_has_the_schema_in_its_own_field() {
 }
 
 #[test]
-fn beside_tools_that_may_be_called_only_anthropic_gets_a_schema() {
+fn beside_tools_that_may_be_called_only_some_providers_get_a_schema() {
     for form in FORMS {
         for choice in [None, Some(RequestToolChoice::Auto)] {
             let body = sent(form, asking(true, choice.clone()));
-            // Anthropic takes both, at every address.
+            // These take both, at every address.
             assert_eq!(
                 field(form, &body).is_some(),
-                form == Provider::Anthropic,
+                matches!(form, Provider::Anthropic | Provider::OpenAiResponses),
                 "{form:?} {choice:?}: {body}"
             );
             assert!(body.get("tools").is_some(), "{form:?}: {body}");
@@ -101,7 +105,7 @@ fn e19_what_is_sent_is_what_the_providers_take() {
             MockScript::parse("- {say: '{\"n\": 1}', times: always}").unwrap_or_else(|bad| panic!("{bad:?}"));
         let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
-        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let path = if super::bench::has_version(form) { "/v1" } else { "" };
         let model = model(form, &format!("{}{path}", mock.url()));
         for (tools, choice) in [
             (false, None),
@@ -180,7 +184,7 @@ async fn f2_every_provider_takes_the_schema_of_a_goal() {
             .unwrap_or_else(|bad| panic!("{bad:?}"));
         let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
-        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let path = if super::bench::has_version(form) { "/v1" } else { "" };
         let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());
         let stage = AgentStage::with(alone(Dialect::Native), Arc::new(asked), "");
         let said = stage.with_request(goal(Some("review"), "x")).ask().await;

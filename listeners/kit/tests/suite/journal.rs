@@ -57,6 +57,9 @@ fn a_start_is_read_whole() {
     );
     let entry = Ok(JournalEntry::Started(started()));
     assert_eq!(read(&document), ListenerDocument::Journal { delivery: "d".into(), id: 8, entry });
+    let strict = read(&document.replace("'schema'", "'strict'"));
+    let entry = Ok(JournalEntry::Started(ModelStarted { guided: Some("strict".to_owned()), ..started() }));
+    assert_eq!(strict, ListenerDocument::Journal { delivery: "d".into(), id: 8, entry });
     let bare =
         format!("<journal {NS} id='8' delivery='d' kind='model-started' model='m' prompt='{PROMPT}'/>");
     let ListenerDocument::Journal { entry: Ok(JournalEntry::Started(bare)), .. } = read(&bare) else {

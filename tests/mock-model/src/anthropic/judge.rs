@@ -98,7 +98,7 @@ fn tools(body: &Value) -> Result<(), Refusal> {
             return Err(Refusal::bad("tools: Tool names must be unique."));
         }
     }
-    Ok(())
+    schema::anthropic_tools(body)
 }
 
 /// The blocks of a message's content. A text counts as one text block.

@@ -17,22 +17,8 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
         let words = format!("Not allowed to {method} on {path}.");
         return Err(Refusal::new(405, words).called("method_not_supported"));
     }
-    key(asked, rules)?;
-    let body = asked.json().map_err(|_| {
-        Refusal::bad(
-            "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP \
-             library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If you \
-             have trouble figuring out how to fix this, please contact us through our help center at \
-             help.openai.com.)",
-        )
-    })?;
-    let Some(model) = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) else {
-        return Err(Refusal::bad("you must provide a model parameter"));
-    };
-    if !rules.has_model(model) {
-        let words = format!("The model `{model}` does not exist or you do not have access to it.");
-        return Err(Refusal::new(404, words).called("model_not_found"));
-    }
+    check_key(asked, rules)?;
+    let (body, model) = find_body(asked, rules)?;
     tools(&body)?;
     messages(&body)?;
     schema::openai(&body)?;
@@ -43,14 +29,36 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
         return Err(Refusal::bad(words).at("stream_options"));
     }
     let mode = if streams { Mode::Stream } else { Mode::Whole };
-    let mut wanted = Wanted::of(model, mode, &body, "messages", &["messages", "tools"]);
+    let mut wanted = Wanted::of(&model, mode, &body, "messages", &["messages", "tools"]);
     let includes = options.and_then(|options| options.get("include_usage")).and_then(Value::as_bool);
     wanted.tells_usage = includes.unwrap_or(false);
     window(&body, rules, wanted.input)?;
     Ok(wanted)
 }
 
-fn key(asked: &Asked, rules: &Rules) -> Result<(), Refusal> {
+/// The body of a request, and the model that it names.
+pub(crate) fn find_body(asked: &Asked, rules: &Rules) -> Result<(Value, String), Refusal> {
+    let body = asked.json().map_err(|_| {
+        Refusal::bad(
+            "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP \
+             library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON. If you \
+             have trouble figuring out how to fix this, please contact us through our help center at \
+             help.openai.com.)",
+        )
+    })?;
+    let model = text(&body, "model").to_owned();
+    if model.is_empty() {
+        return Err(Refusal::bad("you must provide a model parameter"));
+    }
+    if !rules.has_model(&model) {
+        let words = format!("The model `{model}` does not exist or you do not have access to it.");
+        return Err(Refusal::new(404, words).called("model_not_found"));
+    }
+    Ok((body, model))
+}
+
+/// Checks the key.
+pub(crate) fn check_key(asked: &Asked, rules: &Rules) -> Result<(), Refusal> {
     let Some(key) = asked.bearer() else {
         return Err(Refusal::new(
             401,
@@ -111,6 +119,11 @@ fn tools(body: &Value) -> Result<(), Refusal> {
                  '^[a-zA-Z0-9_-]+$'."
             );
             return Err(Refusal::bad(words).at(at).called("invalid_value"));
+        }
+        let function = &tool["function"];
+        if function.get("strict").and_then(Value::as_bool) == Some(true) {
+            let at = format!("tools[{place}].function.parameters");
+            schema::check_strict(&format!("function '{name}'"), &at, field(function, "parameters"))?;
         }
     }
     let chosen = field(body, "tool_choice").and_then(|choice| choice.get("function"));

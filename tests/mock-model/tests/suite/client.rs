@@ -115,6 +115,11 @@ pub(crate) fn openai(mock: &MockModel, body: &str) -> Heard {
     send(mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-test-1234"], body)
 }
 
+/// A request in the wire format of `OpenAI`'s Responses.
+pub(crate) fn responses(mock: &MockModel, body: &str) -> Heard {
+    send(mock, "POST", "/v1/responses", &["authorization: Bearer sk-test-1234"], body)
+}
+
 /// A request in Anthropic's wire format.
 pub(crate) fn anthropic(mock: &MockModel, body: &str) -> Heard {
     let headers = ["x-api-key: sk-ant-test-1234", "anthropic-version: 2023-06-01"];

@@ -11,3 +11,4 @@ mod ollama;
 mod openai;
 mod page;
 mod program;
+mod responses;

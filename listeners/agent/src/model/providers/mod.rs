@@ -4,6 +4,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use super::form::ProviderForm;
 
@@ -71,6 +72,13 @@ providers! {
         key_variables: &["OPENAI_API_KEY"],
         cheap_model: "gpt-5-mini",
         rank: 2,
+    }
+    /// OpenAI's Responses.
+    OpenAiResponses "openai-responses" {
+        form: &responses::ResponsesForm,
+        key_variables: &["OPENAI_API_KEY"],
+        cheap_model: "gpt-5-mini",
+        rank: 5,
     }
     /// Anthropic.
     Anthropic "anthropic" {

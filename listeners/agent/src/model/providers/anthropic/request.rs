@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::limits;
 use crate::model::asked_provider::ModelSettings;
-use crate::model::held_answer::HeldAnswer;
+use crate::model::held_answer::{HeldAnswer, RefusedField};
 use crate::model::thinking::ModelThinking;
 use crate::model::{
     FileKind, MessageAuthor, MessageFile, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool,
@@ -22,17 +23,17 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
-        if model.is_cached {
+        if model.has_cache_marks(request) {
             mark_cached(&mut system);
         }
         body.insert("system".to_owned(), json!([system]));
     }
-    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.is_cached)));
+    body.insert("messages".to_owned(), Value::Array(build_messages(request, model.has_cache_marks(request))));
     let mut output = Map::new();
     if let Some(schema) = answer_schema::find_schema(request, true).and_then(answer_schema::narrow_schema) {
         output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
-    if let Some(thinking) = model.thinking {
+    if let Some(thinking) = model.find_thinking(request) {
         body.insert("thinking".to_owned(), build_thinking(thinking, most));
         let level = thinking.word().filter(|_| thinking != ModelThinking::Off);
         output.extend(level.map(|level| ("effort".to_owned(), json!(level))));
@@ -41,7 +42,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         body.insert("output_config".to_owned(), Value::Object(output));
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+        body.insert("tools".to_owned(), build_tools(request));
         if let Some(choice) = &request.choice {
             body.insert("tool_choice".to_owned(), build_choice(choice));
         }
@@ -51,23 +52,48 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
 
 /// What holds the answer.
 pub(super) fn find_held(request: &ModelRequest) -> Option<HeldAnswer<'_>> {
-    let schema = answer_schema::find_schema(request, true)?;
-    answer_schema::narrow_schema(schema).map(|_| HeldAnswer::Schema(schema))
+    let schema = answer_schema::find_schema(request, true);
+    let schema = schema.filter(|schema| answer_schema::narrow_schema(schema).is_some());
+    let has_strict = || request.tools.iter().any(|tool| find_narrow_parameters(tool, request).is_some());
+    schema.map(HeldAnswer::Schema).or_else(|| has_strict().then_some(HeldAnswer::Strict))
 }
 
-/// The tokens of the reasoning have to be fewer than those of the answer, of which they are a part.
+/// The tokens of the reasoning are a part of those of the answer. A fallback may have a smaller one: then half of it is
+/// left for the answer.
 fn build_thinking(thinking: ModelThinking, most: u64) -> Value {
     match thinking {
         ModelThinking::Off => json!({"type": "disabled"}),
         ModelThinking::Tokens(tokens) => {
-            json!({"type": "enabled", "budget_tokens": tokens.min(most.saturating_sub(1))})
+            let tokens = if tokens < most { tokens } else { most / 2 };
+            match tokens >= limits::LEAST_BUDGET {
+                true => json!({"type": "enabled", "budget_tokens": tokens}),
+                false => json!({"type": "disabled"}),
+            }
         }
         _ => json!({"type": "adaptive"}),
     }
 }
 
-fn build_tool(tool: &Tool) -> Value {
-    json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
+/// The tools. Only so many may be strict.
+fn build_tools(request: &ModelRequest) -> Value {
+    let mut room = limits::STRICT_TOOLS;
+    let tools = request.tools.iter().map(|tool| {
+        let Tool { name, description, parameters } = tool;
+        match find_narrow_parameters(tool, request).filter(|_| room > 0) {
+            Some(narrow) => {
+                room -= 1;
+                json!({"name": name, "description": description, "strict": true, "input_schema": narrow})
+            }
+            None => json!({"name": name, "description": description, "input_schema": parameters}),
+        }
+    });
+    tools.collect()
+}
+
+/// The parameters of a tool that can be strict.
+fn find_narrow_parameters(tool: &Tool, request: &ModelRequest) -> Option<Value> {
+    let is_taken = request.may_have(RefusedField::StrictTools);
+    is_taken.then(|| answer_schema::make_narrow_tool(&tool.parameters)).flatten()
 }
 
 fn build_choice(choice: &RequestToolChoice) -> Value {

@@ -24,7 +24,8 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     }
     body.insert("contents".to_owned(), Value::Array(build_contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
-    config.extend(model.thinking.map(|thinking| ("thinkingConfig".to_owned(), build_thinking(thinking))));
+    let thinking = model.find_thinking(request).map(build_thinking);
+    config.extend(thinking.map(|thinking| ("thinkingConfig".to_owned(), thinking)));
     let schema = find_schema(request);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));

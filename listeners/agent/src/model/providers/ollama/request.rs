@@ -25,7 +25,8 @@ pub(super) fn build_body(
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
-    body.extend(model.thinking.map(|thinking| ("think".to_owned(), build_thinking(thinking))));
+    let thinking = model.find_thinking(request).map(build_thinking);
+    body.extend(thinking.map(|thinking| ("think".to_owned(), thinking)));
     if let Some(schema) = answer_schema::find_schema(request, false) {
         body.insert("format".to_owned(), schema.clone());
     }
@@ -42,7 +43,7 @@ pub(super) fn build_body(
             model.name
         ));
     }
-    body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+    body.insert("tools".to_owned(), request.tools.iter().map(|tool| build_tool(tool, None)).collect());
     Ok(body)
 }
 
@@ -66,7 +67,7 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
-    add_header(request, &mut messages);
+    add_header(request, "user", &mut messages);
     messages
 }
 

@@ -16,6 +16,11 @@ use systole_http::StreamFraming;
 
 pub(super) use request::{add_header, build_tool, find_file, join_texts};
 
+/// The header with the key.
+pub(super) fn build_key_header(key: Option<&ModelKey>) -> HeaderMap {
+    key.and_then(|key| key.as_header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+}
+
 /// The form.
 pub(super) struct OpenAi;
 
@@ -30,7 +35,7 @@ impl ProviderForm for OpenAi {
     }
 
     fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
-        key.and_then(|key| key.as_header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+        build_key_header(key)
     }
 
     fn reserved_keys(&self) -> &'static [&'static str] {

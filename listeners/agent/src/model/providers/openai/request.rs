@@ -9,7 +9,7 @@ use crate::model::held_answer::HeldAnswer;
 use crate::model::thinking::ModelThinking;
 use crate::model::{
     FileKind, MessageAuthor, MessageFile, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool,
-    reasoning,
+    answer_schema, reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -29,17 +29,18 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
-    body.extend(model.thinking.and_then(|thinking| build_thinking(thinking, model.is_openai())));
-    match find_held(model, request) {
-        Some(HeldAnswer::Schema(schema)) => {
-            let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
-            body.insert("response_format".to_owned(), schema);
-        }
-        Some(HeldAnswer::Grammar(grammar)) => held::add_grammar(&mut body, model.server, grammar),
-        None => {}
+    let is_strict = model.is_openai();
+    body.extend(model.find_thinking(request).and_then(|thinking| build_thinking(thinking, is_strict)));
+    if let Some(schema) = answer_schema::find_schema(request, is_strict) {
+        let schema = build_schema(schema, is_strict);
+        body.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
+    } else if let Some(HeldAnswer::Grammar(grammar)) = find_held(model, request) {
+        held::add_grammar(&mut body, model.server, grammar);
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), request.tools.iter().map(build_tool).collect());
+        let strict = |tool| held::find_strict_parameters(tool, request).filter(|_| is_strict);
+        let tools = request.tools.iter().map(|tool| build_tool(tool, strict(tool)));
+        body.insert("tools".to_owned(), tools.collect());
         if let Some(choice) = &request.choice {
             body.insert("tool_choice".to_owned(), build_choice(choice));
         }
@@ -72,13 +73,24 @@ fn build_thinking(thinking: ModelThinking, is_openai: bool) -> Option<(String, V
     Some(("chat_template_kwargs".to_owned(), words))
 }
 
-/// A tool in the form that Ollama shares.
-pub(in crate::model) fn build_tool(tool: &Tool) -> Value {
+/// The schema of the final, to the letter if it can be.
+fn build_schema(schema: &Value, is_strict: bool) -> Value {
+    match answer_schema::make_strict(schema).filter(|_| is_strict) {
+        Some(schema) => json!({"name": "final", "schema": schema, "strict": true}),
+        None => json!({"name": "final", "schema": schema}),
+    }
+}
+
+/// A tool in the form that Ollama shares, with its strict parameters if it has any.
+pub(in crate::model) fn build_tool(tool: &Tool, strict: Option<Value>) -> Value {
     let Tool { name, description, parameters } = tool;
-    json!({
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": parameters},
-    })
+    let function = match strict {
+        Some(strict) => json!({
+            "name": name, "description": description, "parameters": strict, "strict": true,
+        }),
+        None => json!({"name": name, "description": description, "parameters": parameters}),
+    };
+    json!({"type": "function", "function": function})
 }
 
 fn build_choice(choice: &RequestToolChoice) -> Value {
@@ -101,18 +113,19 @@ fn build_messages(request: &ModelRequest) -> Vec<Value> {
             MessageAuthor::Assistant => messages.extend(build_answer(message)),
         }
     }
-    add_header(request, &mut messages);
+    add_header(request, "user", &mut messages);
     messages
 }
 
-/// The header ends the last text of the user. Behind results it is a message. Ollama has the same form.
-pub(in crate::model) fn add_header(request: &ModelRequest, messages: &mut Vec<Value>) {
+/// The header ends the last text of the user. Behind results it is a message of that role. Ollama has the same form.
+pub(in crate::model) fn add_header(request: &ModelRequest, role: &str, messages: &mut Vec<Value>) {
     let Some(header) = &request.header else { return };
     let last = messages.last_mut().filter(|last| last.get("role") == Some(&json!("user")));
     match last.and_then(|last| last.get_mut("content")) {
         Some(Value::String(text)) => text.extend(["\n", header]),
-        Some(Value::Array(parts)) => parts.push(json!({"type": "text", "text": header})),
-        _ => messages.push(json!({"role": "user", "content": header})),
+        // The other form that shares this one has other words for a text in a list.
+        Some(Value::Array(parts)) if role == "user" => parts.push(json!({"type": "text", "text": header})),
+        _ => messages.push(json!({"role": role, "content": header})),
     }
 }
 
