@@ -40,7 +40,7 @@ for line in sys.stdin:
 "#;
 
 /// The provider APIs, by their names in the file.
-pub(super) const FORMS: [&str; 4] = ["openai", "anthropic", "ollama", "gemini"];
+pub(super) const FORMS: [&str; 5] = ["openai", "openai-responses", "anthropic", "ollama", "gemini"];
 
 /// The settings in which the organisms of the tests differ.
 pub(super) struct AgentPlan<'a> {
