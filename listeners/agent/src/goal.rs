@@ -6,6 +6,7 @@
 use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
+use systole_workflow::is_converged_word;
 use systole_workflow::spec::TaskRule;
 
 /// The local name of a request for a goal.
@@ -13,9 +14,6 @@ const REQUEST: &str = "goal-request";
 
 /// The local name of an output in words.
 const OUTPUT: &str = "goal-output";
-
-/// The whole answer of an agent that finds nothing left to change.
-pub(crate) const CONVERGED: &str = "CONVERGED";
 
 /// A goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +24,9 @@ pub(crate) struct AskedGoal {
     pub(crate) id: String,
     /// The payload that it asks for. `None` means text.
     pub(crate) gives: Option<QName>,
-    /// Whether the answer [`CONVERGED`] ends its loop.
+    /// The form of the request, from 1.
+    pub(crate) form: u32,
+    /// Whether the answer `CONVERGED` ends its loop.
     pub(crate) converges: bool,
     /// The pass of its loop, from 1.
     pub(crate) pass: u32,
@@ -56,11 +56,19 @@ impl AskedGoal {
             let split = gives.strip_prefix('{').and_then(|rest| rest.split_once('}'));
             split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
         });
-        let at_most = payload.find_attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
+        let number = |name: &str| payload.find_attribute(name).and_then(|number| number.trim().parse().ok());
+        let at_most = number("tasks");
         let tasks =
             at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
-        let mut goal =
-            Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
+        let form = number("form").unwrap_or(1);
+        let mut goal = Self {
+            gives,
+            form,
+            converges: payload.is_marked("converges"),
+            pass: 1,
+            tasks,
+            ..Self::default()
+        };
         let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         loop {
             match gate.read_step().ok()? {
@@ -84,7 +92,7 @@ impl AskedGoal {
 
     /// Whether a text is the answer that ends its loop.
     pub(crate) fn is_ended_by(&self, text: &str) -> bool {
-        self.converges && text.trim() == CONVERGED
+        self.converges && is_converged_word(text, self.form)
     }
 
     /// Whether there is an earlier pass, so that nothing may be left to change.
@@ -116,6 +124,11 @@ impl AskedGoal {
         }
         let is_empty = ending.text().trim().is_empty();
         is_empty.then(|| "/verdict: reorient needs a correction as the text of the verdict".to_owned())
+    }
+
+    /// Whether an answer that ends the loop is taken, if the model was told before that it cannot be the first.
+    pub(crate) fn takes_end(&self, told_early: bool) -> bool {
+        self.may_converge() || self.form > 1 && told_early
     }
 
     /// The output in words.

@@ -282,7 +282,7 @@ fn bound_agent(agent: &str, most: u64, certain: u64) -> RunBound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{CallStep, EachList, ElementName, Goal, Path, QuestionStep, RepeatUntil};
+    use crate::spec::{CallStep, EachList, ElementName, FORM, Goal, Path, QuestionStep, RepeatUntil};
 
     fn goal(id: &str, by: &[&str]) -> Step {
         let by = by.iter().map(|agent| (*agent).to_owned()).collect();
@@ -311,7 +311,7 @@ mod tests {
 
     fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-        Workflow { name: name.into(), returns, returns_text: true, steps, description: None }
+        Workflow { name: name.into(), returns, returns_text: true, steps, description: None, form: FORM }
     }
 
     fn of(steps: Vec<Step>) -> RunBound {

@@ -330,6 +330,7 @@ mod tests {
             returns_text: true,
             steps,
             description: None,
+            form: crate::spec::FORM,
         };
         let told: Vec<String> =
             write_sentences(&workflow).iter().map(|one| format!("{} {}", one.number, one.text)).collect();

@@ -6,6 +6,7 @@
 mod ask_person;
 pub mod bound;
 mod condition;
+mod converged;
 pub mod explain;
 mod facts;
 pub mod goal_request;
@@ -20,6 +21,7 @@ mod tree;
 mod visible_outputs;
 mod walk;
 
+pub use converged::{CONVERGED, is_converged_word};
 pub use items::call_payload;
 pub use listener::WorkflowListener;
 

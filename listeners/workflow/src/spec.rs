@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The form in which workflows write their requests today.
+pub const FORM: u32 = 2;
+
 /// A workflow: a list of steps, done in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
@@ -19,6 +22,9 @@ pub struct Workflow {
     /// What it is for, in words for people.
     #[serde(default)]
     pub description: Option<String>,
+    /// The form of its requests, [`FORM`] today. In form 1, the first, agents take only the exact word `CONVERGED`.
+    #[serde(default = "first_form")]
+    pub form: u32,
 }
 
 /// The name of an element.
@@ -69,6 +75,10 @@ pub(crate) fn find_step<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
 }
 
 const fn once() -> u32 {
+    1
+}
+
+const fn first_form() -> u32 {
     1
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn build_goal_request(
     let request = GoalRequest {
         workflow: &workflow.name,
         gives: asked.instead.as_ref().map(|(_, gives)| gives).or(goal.gives.as_ref()),
+        form: workflow.form,
         converges: asked.instead.is_none() && items::can_end_loop(&workflow.steps, &step.id),
         context,
         assignment: CurrentGoal {

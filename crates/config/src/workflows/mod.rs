@@ -25,6 +25,8 @@ mod step_order;
 mod step_values;
 mod steps;
 mod supervising;
+#[cfg(test)]
+mod tests;
 mod works;
 
 pub(super) use declaration::WorkflowDeclaration;

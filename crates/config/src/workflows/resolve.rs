@@ -10,6 +10,7 @@ use systole_workflow::spec::{self, ElementName};
 use super::super::compose::Composed;
 use super::super::diagnostic::Diagnostic;
 use super::super::diagnostics::Diagnostics;
+use super::super::era::Era;
 use super::super::file_sections::Declared;
 use super::super::names::one_of;
 use super::super::party::Party;
@@ -34,7 +35,12 @@ pub(crate) struct Resolution {
 }
 
 /// Looks everything up.
-pub(crate) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared, composed: &Composed) -> Resolution {
+pub(crate) fn resolve(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    composed: &Composed,
+    era: Era,
+) -> Resolution {
     let mut made = Resolution { workflows: Vec::new(), warnings: Vec::new() };
     if declared.parties.iter().all(|party| party.workflow.is_none()) {
         return made;
@@ -48,6 +54,7 @@ pub(crate) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared, compos
             workflow,
             composed,
             models: &models,
+            era,
             order: StepOrder::of(workflow),
             warnings: Vec::new(),
         };
@@ -69,6 +76,7 @@ pub(super) struct Resolving<'d, 'm> {
     pub(super) workflow: &'d WorkflowDeclaration,
     composed: &'d Composed,
     models: &'m [Option<SchemaModel>],
+    era: Era,
     order: StepOrder,
     warnings: Vec<(usize, Diagnostic)>,
 }
@@ -91,6 +99,7 @@ impl<'m> Resolving<'_, 'm> {
             returns_text,
             steps,
             description: self.workflow.description.clone(),
+            form: self.era.workflow_form,
         })
     }
 

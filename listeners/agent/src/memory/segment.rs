@@ -30,8 +30,8 @@ const NOT_RUN: &str = "Your action was repaired. Its result says why it was not 
 pub(super) struct TurnBefore {
     /// Unusable answers in a row, including this turn's.
     pub(super) unusable: u32,
-    /// Tasks given before the turn.
-    pub(super) tasks_given: u32,
+    /// What the turn was allowed.
+    pub(super) rules: TurnRules<'static>,
 }
 
 pub(super) fn build_messages(
@@ -74,8 +74,7 @@ fn turn_messages(
     before: TurnBefore,
 ) -> Vec<PromptMessage> {
     let mut out = Vec::new();
-    let allowed = TurnRules::from_given(before.tasks_given);
-    let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, allowed));
+    let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, before.rules));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(PromptMessage { role: MessageAuthor::Assistant, parts });

@@ -5,7 +5,7 @@ use systole_agent::spec::{self, Dialect, ElementContract};
 use systole_kit::reply::ReplyContent;
 use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput};
-use systole_workflow::spec::ElementName;
+use systole_workflow::spec::{ElementName, FORM};
 
 use crate::goals::{ALL, only, pursuer, slot, stage, whole};
 use crate::prompts::golden;
@@ -29,6 +29,7 @@ fn request(gives: &str, correction: Option<&str>) -> Payload {
     let request = GoalRequest {
         workflow: "release",
         gives: Some(&gives),
+        form: FORM,
         converges: false,
         context: vec![seen("request", "Release it."), seen("plan", "On Monday.")],
         assignment: goal.into(),

@@ -9,7 +9,7 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_workflow::goal_request::{CurrentGoal, GoalRequest};
-use systole_workflow::spec::TaskRule;
+use systole_workflow::spec::{FORM, TaskRule};
 
 use crate::goals::pursuer;
 use crate::prompts::golden;
@@ -29,6 +29,7 @@ pub(crate) fn with_tasks(at_most: u32) -> Payload {
     let request = GoalRequest {
         workflow: "tower",
         gives: None,
+        form: FORM,
         converges: false,
         context: Vec::new(),
         assignment: goal.into(),

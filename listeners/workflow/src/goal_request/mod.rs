@@ -20,6 +20,8 @@ pub struct GoalRequest<'a> {
     pub workflow: &'a str,
     /// The payload that the agent must answer with. `None` means text.
     pub gives: Option<&'a ElementName>,
+    /// Its form: [`spec::FORM`](crate::spec::FORM), or an earlier one for a run that began under an earlier version.
+    pub form: u32,
     /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads this; the model does not see it.
     pub converges: bool,
     /// The earlier outputs, in order. If empty, there is no `<context>`.
@@ -123,6 +125,7 @@ impl GoalRequest<'_> {
             .open("goal-request")
             .xmlns(namespaces::WORKFLOW)
             .attr_if("gives", gives.as_deref())
+            .attr_if("form", self.written_form().as_deref())
             .attr_if("converges", self.converges.then_some("true"))
             .attr_if("tasks", self.tasks.map(|tasks| tasks.at_most.to_string()).as_deref())
             .attr_if("tasks-by", self.tasks.map(|tasks| tasks.by.as_str()))
@@ -132,6 +135,11 @@ impl GoalRequest<'_> {
                 inside.text("\n");
             });
         Payload::parse(&writer.finish(), &DocumentLimits::default())
+    }
+
+    /// The form, if the agent has to know it: the first form is not written, and most goals are the same in each.
+    fn written_form(&self) -> Option<String> {
+        (self.form > 1 && self.converges).then(|| self.form.to_string())
     }
 
     fn write(&self, out: &mut XmlWriter) {

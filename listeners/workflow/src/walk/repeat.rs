@@ -17,6 +17,7 @@ impl WorkflowWalk<'_> {
         let key = known.key_of(&step.id);
         let mut passes: Vec<Vec<Arc<KnownEntry>>> = Vec::new();
         let mut is_enough = false;
+        let form = self.workflow.form;
         for n in 1..=at_most {
             let mut inner = known.clone();
             inner
@@ -36,7 +37,8 @@ impl WorkflowWalk<'_> {
             let question = if *until == RepeatUntil::Converged { "converged" } else { "until" };
             is_enough = self.decide_once(&format!("{key}.{n}"), question, || match until {
                 RepeatUntil::Converged => {
-                    own.last().and_then(|last| last.payload()).is_some_and(is_converged)
+                    let last = own.last().and_then(|last| last.payload());
+                    last.is_some_and(|last| is_converged(last, form))
                 }
                 RepeatUntil::Holds(conditions) => {
                     let mut known = known.clone();

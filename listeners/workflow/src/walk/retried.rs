@@ -5,7 +5,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use super::{WalkTurn, walk_workflow};
 use crate::facts::RunFacts;
 use crate::note::{NotedDecision, NotedStart, TurnNote};
-use crate::spec::{ElementName, Goal, QuestionStep, Step, StepAction, Workflow};
+use crate::spec::{ElementName, FORM, Goal, QuestionStep, Step, StepAction, Workflow};
 
 const FAILED: &str = "outcome='failed'><system-error code='listener.failed' message='no'/></thread-finished>";
 const CANCELLED: &str = "outcome='cancelled'/>";
@@ -49,7 +49,8 @@ fn end(facts: &mut RunFacts, child: &str, outcome: &str) {
 
 fn turn(steps: Vec<Step>, facts: &RunFacts) -> WalkTurn {
     let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-    let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };
+    let workflow =
+        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None, form: FORM };
     let request = Payload::parse(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap();
     walk_workflow(&workflow, &request, facts, 9)
 }

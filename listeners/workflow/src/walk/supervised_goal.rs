@@ -214,7 +214,7 @@ mod tests {
     use super::super::{WalkTurn, walk_workflow};
     use crate::facts::RunFacts;
     use crate::note::{NotedStart, TurnNote};
-    use crate::spec::{ElementName, Goal, Step, StepAction, Workflow};
+    use crate::spec::{ElementName, FORM, Goal, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
@@ -223,7 +223,7 @@ mod tests {
 
     fn workflow(steps: Vec<Step>) -> Workflow {
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None }
+        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None, form: FORM }
     }
 
     fn core(xml: &str) -> Payload {

@@ -9,12 +9,13 @@ use systole_workflow::WORKFLOW_XSD;
 use systole_workflow::goal_request::{
     Assignment, Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task, read_back,
 };
-use systole_workflow::spec::ElementName;
+use systole_workflow::spec::{ElementName, FORM};
 
 fn request<'a>(context: Vec<EarlierOutput>, assignment: impl Into<Assignment<'a>>) -> GoalRequest<'a> {
     GoalRequest {
         workflow: "decision-analyzer",
         gives: None,
+        form: FORM,
         converges: false,
         context,
         assignment: assignment.into(),
