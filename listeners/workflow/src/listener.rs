@@ -19,6 +19,9 @@ use crate::note::TurnNote;
 use crate::spec::Workflow;
 use crate::walk::{self, WalkTurn};
 
+/// The notice of a loop that ended at its limit.
+const LOOP_LIMIT: &str = "workflow.loop-limit";
+
 /// A running workflow.
 pub struct WorkflowListener {
     name: String,
@@ -97,6 +100,11 @@ impl WorkflowListener {
             let workflow = run.workflow.clone();
             run = Self::read_view(workflow, line).await?;
             turn = run.walk_turn(asked.stamp.turn);
+        }
+        if let WalkTurn::Items(note, _) | WalkTurn::Final(note, _) = &turn {
+            for words in &note.reached {
+                line.notice(LOOP_LIMIT, words).await?;
+            }
         }
         Ok(match turn {
             WalkTurn::Items(note, items) => {
