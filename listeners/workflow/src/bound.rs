@@ -288,7 +288,14 @@ mod tests {
         let by = by.iter().map(|agent| (*agent).to_owned()).collect();
         Step::new(
             id,
-            StepAction::Do(Goal { words: "Do it.".into(), by, gives: None, sees: None, tasks: None }),
+            StepAction::Do(Goal {
+                words: "Do it.".into(),
+                by,
+                gives: None,
+                sees: None,
+                hides_request: false,
+                tasks: None,
+            }),
         )
     }
 

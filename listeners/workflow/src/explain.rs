@@ -73,9 +73,12 @@ fn describe_work(work: &StepAction) -> String {
                 text.push_str(&format!(" The output is <{}>.", gives.local));
             }
             match goal.sees.as_deref() {
+                None if goal.hides_request => text.push_str(" It does not see the request."),
                 None => {}
                 Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => text.push_str(&format!(" It sees only {}.", describe_sees(sees))),
+                Some(sees) => {
+                    text.push_str(&format!(" It sees only {}.", describe_sees(sees, goal.hides_request)))
+                }
             }
             if let Some(tasks) = &goal.tasks {
                 let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
@@ -215,10 +218,12 @@ fn describe_test(test: &ValueTest) -> String {
 
 /// The part that a goal with `sees` sees. The request is always there, as a whole unless a path
 /// leads into it.
-fn describe_sees(sees: &[Path]) -> String {
+fn describe_sees(sees: &[Path], hides_request: bool) -> String {
     let is_whole_request = |path: &&Path| path.goal == REQUEST && path.fields.is_empty();
     let mut names: Vec<String> = Vec::new();
-    if sees.iter().all(|path| path.goal != REQUEST || path.fields.is_empty()) {
+    let names_request = |path: &Path| path.goal == REQUEST;
+    let is_shown = !hides_request || sees.iter().any(names_request);
+    if is_shown && sees.iter().all(|path| !names_request(path) || path.fields.is_empty()) {
         names.push("the request".to_owned());
     }
     names.extend(sees.iter().filter(|path| !is_whole_request(path)).map(Path::text));
@@ -280,6 +285,7 @@ mod tests {
             by: vec!["a".into(), "b".into(), "c".into()],
             gives: Some(name("review")),
             sees: Some(vec![]),
+            hides_request: false,
             tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 }),
         };
         let field = |name: &str, source| PayloadField {

@@ -123,7 +123,7 @@ pub enum StepAction {
 /// A goal that agents pursue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
-    /// What is to be done, as the composer wrote it.
+    /// What is to be done, as the composer wrote it. Since form 2 it may name fields of the request.
     pub words: String,
     /// The agents, each of which pursues it.
     pub by: Vec<String>,
@@ -133,6 +133,9 @@ pub struct Goal {
     /// What its context shows; none: everything before it.
     #[serde(default)]
     pub sees: Option<Vec<Path>>,
+    /// Whether its context leaves out the request, unless `sees` names it.
+    #[serde(default)]
+    pub hides_request: bool,
     /// To whom the agent may give tasks.
     #[serde(default)]
     pub tasks: Option<TaskRule>,

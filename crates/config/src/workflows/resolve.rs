@@ -23,7 +23,7 @@ use super::scope::{Gives, Known, Scope};
 use super::step_order::StepOrder;
 use super::step_values::{Condition, Until, With};
 use super::steps::REQUEST;
-use super::{is_own, judging};
+use super::{is_own, judging, words};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, Listener, Schema};
 
@@ -351,11 +351,16 @@ impl<'m> Resolving<'_, 'm> {
             .sees
             .as_ref()
             .map(|sees| self.resolve_seen(diagnostics, sees, scope, &format!("{place}.sees")));
+        words::check_request(diagnostics, goal, place);
+        if self.era.workflow_form > 1 {
+            words::check_fields(diagnostics, scope, &goal.words, place);
+        }
         spec::Goal {
-            words: goal.words.clone(),
+            words: goal.words.value.clone(),
             by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
             gives: self.link(goal).map(element_name),
             sees,
+            hides_request: goal.hides_request.as_ref().map_or(self.workflow.hides_request, |own| own.value),
             tasks: self
                 .workflow
                 .tasks_of(goal)

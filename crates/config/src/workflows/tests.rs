@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use systole_workflow::spec::{FORM, Workflow};
+use systole_workflow::spec::{FORM, Goal, StepAction, Workflow};
 
 use crate::{OrganismFile, load_text, read_stored};
 
@@ -37,4 +37,80 @@ fn f2_runs_of_an_earlier_version_keep_the_form_of_their_requests() {
     let keys = "    by: one\n    goals: [answer: Say it.]\n";
     assert_eq!(workflow(keys).form, FORM);
     assert_eq!(stored_in_v6(keys).form, 1);
+}
+
+fn mistakes(keys: &str) -> Vec<String> {
+    let joined = |mistake: &String| mistake.split_whitespace().collect::<Vec<_>>().join(" ");
+    load(keys).err().unwrap_or_default().iter().map(joined).collect()
+}
+
+fn goal(workflow: &Workflow, nth: usize) -> &Goal {
+    let StepAction::Do(goal) = &workflow.steps[nth].work else { panic!("it is no goal") };
+    goal
+}
+
+#[test]
+fn f1_a_request_is_hidden_by_the_workflow_or_by_the_goal() {
+    let goals = "    by: one\n    goals: [{plan: {do: Plan it., request: hidden}}, {answer: Say it.}]\n";
+    let own = workflow(goals);
+    assert_eq!([0, 1].map(|nth| goal(&own, nth).hides_request), [true, false]);
+    let goals = "    by: one\n    request: hidden\n    goals: [{plan: Plan it.}, {answer: {do: Say it., request: shown}}]\n";
+    let all = workflow(goals);
+    assert_eq!([0, 1].map(|nth| goal(&all, nth).hides_request), [true, false]);
+}
+
+#[test]
+fn f1_a_request_that_is_hidden_and_named_or_shown_to_no_goal_is_a_mistake() {
+    let of =
+        |keys: &str| mistakes(&format!("    by: one\n    goals: [{{answer: {{do: Say it., {keys}}}}}]\n"));
+    let [both] = &of("sees: [request/topic], request: hidden")[..] else { panic!("it is no single mistake") };
+    assert!(
+        both.contains("w.answer.sees: `request/topic` is named, and `request: hidden` hides it"),
+        "{both}"
+    );
+    assert!(both.contains(":11:43") && both.contains("leave one of them out"), "{both}");
+    let [none] = &of("sees: [], request: shown")[..] else { panic!("it is no single mistake") };
+    assert!(
+        none.contains("`sees: []` hides the request too") && none.contains("try: sees: [request]"),
+        "{none}"
+    );
+    let [stray] =
+        &mistakes("    by: one\n    goals: [{a: {wait: 1m, request: hidden}}, {answer: Say it.}]\n")[..]
+    else {
+        panic!("it is no single mistake")
+    };
+    assert!(stray.contains("`request` has no effect beside `wait`"), "{stray}");
+}
+
+#[test]
+fn f1_words_with_a_field_that_the_request_does_not_have_are_refused_with_the_place_and_a_fix() {
+    let of = |words: &str| mistakes(&format!("    by: one\n    goals:\n      - answer: {words}\n"));
+    for fine in ["Write $words words on $topic.", "It costs $5 or $$topik.", "'$topic: $'"] {
+        assert_eq!(of(fine), [""; 0], "{fine}");
+    }
+    for (words, why, place, fix) in [
+        ("Write on $topik.", "`$topik` is not a field of the request", ":12:26", "$topic"),
+        ("'Write on $topik.'", "`$topik` is not a field of the request", ":12:", "$topic"),
+        ("On $zzz.", "`$zzz` is not a field of the request", ":12:20", "$topic, $words, $part; or $$zzz"),
+        ("On $part.", "`$part` is not a single value", ":12:20", "sees: [request/part]"),
+    ] {
+        let [mistake] = &of(words)[..] else { panic!("{words}: {:#?}", of(words)) };
+        for part in [why, place, fix] {
+            assert!(mistake.contains(part), "{part} is not in {mistake}");
+        }
+    }
+    let item =
+        "    by: one\n    goals: [{each-one: {each: request/part/item, do: Do $part.}}, {answer: Say it.}]\n";
+    assert_eq!(mistakes(item), [""; 0]);
+}
+
+/// The sign had no meaning then.
+#[test]
+fn f1_words_in_the_log_of_an_earlier_version_stay_as_they_are() {
+    let keys = "    by: one\n    goals: [answer: Spend $$zzz.]\n";
+    let stored = load(keys).expect("it is right");
+    let source = String::from_utf8(stored.composition.source.to_vec()).expect("it is text");
+    let earlier = source.replacen("v7", "v6", 1).replacen("$$zzz", "$zzz!", 1);
+    let file = read_stored(earlier.as_bytes(), Path::new("/nowhere")).expect("it can be read");
+    assert_eq!(goal(&file.workflows[0], 0).words, "Spend $zzz!.");
 }

@@ -210,7 +210,10 @@ mod tests {
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-        Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+        Step::new(
+            id,
+            StepAction::Do(Goal { words, by, gives: None, sees: None, hides_request: false, tasks: None }),
+        )
     }
 
     fn read(xml: &str) -> Payload {

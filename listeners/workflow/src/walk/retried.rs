@@ -14,7 +14,10 @@ const RETRIED: &str = "retried by='operator' retry='1'/>";
 
 fn goal(id: &str) -> Step {
     let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-    Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+    Step::new(
+        id,
+        StepAction::Do(Goal { words, by, gives: None, sees: None, hides_request: false, tasks: None }),
+    )
 }
 
 fn beside(steps: Vec<Step>) -> Vec<Step> {
