@@ -7,6 +7,8 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 use systole_workflow::is_converged_word;
+
+use crate::show::quote_attribute;
 use systole_workflow::spec::TaskRule;
 
 /// The local name of a request for a goal.
@@ -20,6 +22,8 @@ const OUTPUT: &str = "goal-output";
 pub(crate) struct AskedGoal {
     /// The workflow of the goal.
     pub(crate) workflow: String,
+    /// Whether it is a task without its workflow around it.
+    pub(crate) is_task: bool,
     /// Its id. For a task, the role.
     pub(crate) id: String,
     /// The payload that it asks for. `None` means text.
@@ -82,6 +86,7 @@ impl AskedGoal {
                 }
                 GateStep::Open(tag) if tag.local == "task" => {
                     goal.id = gate.find_attribute("role").unwrap_or_default().into_owned();
+                    goal.is_task = goal.workflow.is_empty();
                 }
                 GateStep::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
                 GateStep::Done => return Some(goal),
@@ -103,6 +108,22 @@ impl AskedGoal {
     /// Whether an output says that it ends the loop.
     pub(crate) fn is_ended(&self, output: &Payload) -> bool {
         self.is_ended_by(&output.text()) || self.converges && output.is_marked("converged")
+    }
+
+    /// A supervision payload with the id of the goal, if its model left that out.
+    pub(crate) fn fill_goal(&self, ending: Payload) -> Payload {
+        let is_supervision = *ending.name().ns == *namespaces::WORKFLOW && !is_output(ending.name());
+        if self.form < 2 || !is_supervision || ending.find_attribute("goal").is_some() {
+            return ending;
+        }
+        let written = || {
+            let xml = std::str::from_utf8(ending.bytes()).ok()?;
+            let name = xml.find(|sign: char| sign.is_whitespace() || matches!(sign, '/' | '>'))?;
+            let (before, behind) = xml.split_at_checked(name)?;
+            let filled = format!("{before} goal=\"{}\"{behind}", quote_attribute(&self.id));
+            Payload::parse(filled.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
+        };
+        written().unwrap_or(ending)
     }
 
     /// A fault of a supervision payload that its schema allows, with the place and the fix.

@@ -60,7 +60,7 @@ fn f3_a_goal_gives_tasks_that_run_at_once_and_gives_its_payload_at_the_end() {
         let tasks: Vec<String> = house.goals().into_iter().filter(|goal| goal.contains("<task ")).collect();
         let task = |role: &str, words: &str| {
             format!(
-                "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\">\n<workflow name=\"tower\">\n\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n\n</workflow>\n</goal-request>"
+                "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\">\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n</goal-request>"
             )
         };
         assert_eq!(tasks, [task("historian", "When?"), task("poet", "Praise it.")], "{dialect}");

@@ -82,6 +82,7 @@ pub(super) fn settle_goal(contracts: &AgentContracts, allowed: TurnRules<'_>, ta
             &describe_finding(&finding, taken.ending_origin.as_ref()),
         );
     }
+    let ending = goal.fill_goal(ending);
     if let Some(words) = goal.supervision_fault(&ending) {
         return refuse_final(taken, "goal-answer-invalid", &words);
     }

@@ -6,7 +6,9 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::WORKFLOW_XSD;
-use systole_workflow::goal_request::{CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task};
+use systole_workflow::goal_request::{
+    Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task,
+};
 use systole_workflow::spec::{ElementName, FORM};
 
 use crate::prompts::golden;
@@ -234,19 +236,54 @@ async fn f2_an_answer_in_words_is_the_output_of_the_goal_in_every_dialect() {
 
 #[tokio::test]
 async fn f2_a_task_is_answered_under_its_role() {
+    let mut stage = stage(pursuer(Dialect::Native), task_request(FORM, None), &["In 2020."]);
+    assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));
+}
+
+fn task_request(form: u32, correction: Option<&str>) -> Payload {
     let task = Task { role: "historian", parent_goal: "frame", words: "When was it built?" };
     let request = GoalRequest {
         workflow: "decide",
         gives: None,
-        form: FORM,
+        form,
         converges: false,
         context: Vec::new(),
         assignment: task.into(),
-        correction: None,
+        correction: correction.map(|words| Correction { source: "supervisor", words }),
         tasks: None,
     };
-    let mut stage = stage(pursuer(Dialect::Native), request.to_payload().unwrap(), &["In 2020."]);
-    assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));
+    request.to_payload().unwrap()
+}
+
+#[tokio::test]
+async fn f1_a_task_stands_alone_in_the_prompt_with_its_correction_behind_it() {
+    let task = "<task role=\"historian\" parent-goal=\"frame\">\nWhen was it built?\n</task>";
+    for dialect in ALL {
+        for (correction, rest) in [
+            (None, ""),
+            (
+                Some("Only since 2020."),
+                "\n\n<correction source=\"supervisor\">\nOnly since 2020.\n</correction>",
+            ),
+        ] {
+            let mut bare = stage(pursuer(dialect), task_request(FORM, correction), &["x"]);
+            bare.ask().await;
+            assert_eq!(bare.shown(), format!("{task}{rest}"), "{dialect:?}");
+            let system = bare.prompt().0;
+            assert!(
+                system.contains("Your task is shown in <task>") && !system.contains("<workflow>"),
+                "{system}"
+            );
+        }
+        let mut earlier = stage(pursuer(dialect), task_request(1, None), &["x"]);
+        earlier.ask().await;
+        assert_eq!(
+            earlier.shown(),
+            format!("<workflow name=\"decide\">\n\n{task}\n\n</workflow>"),
+            "{dialect:?}"
+        );
+        assert!(earlier.prompt().0.contains("Your goal is shown in <workflow>"), "{}", earlier.prompt().0);
+    }
 }
 
 #[tokio::test]

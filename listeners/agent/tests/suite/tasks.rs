@@ -127,7 +127,7 @@ async fn f3_tasks_become_child_threads_whose_request_the_program_writes() {
         let built = if dialect == Dialect::Xml { "&lt;built&gt;" } else { "&amp;lt;built&amp;gt;" };
         let thread = |number: u32, role: &str, words: &str| {
             format!(
-                "<spawn-thread xmlns=\"{}\" suggested_sub_id=\"task-{number}\"><initial-payload to=\"scholar\"><goal-request xmlns=\"{}\">\n<workflow name=\"tower\">\n\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n\n</workflow>\n</goal-request></initial-payload></spawn-thread>",
+                "<spawn-thread xmlns=\"{}\" suggested_sub_id=\"task-{number}\"><initial-payload to=\"scholar\"><goal-request xmlns=\"{}\">\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n</goal-request></initial-payload></spawn-thread>",
                 namespaces::CORE,
                 namespaces::WORKFLOW
             )

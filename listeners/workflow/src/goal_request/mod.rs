@@ -131,7 +131,15 @@ impl GoalRequest<'_> {
             .attr_if("tasks-by", self.tasks.map(|tasks| tasks.by.as_str()))
             .content(|inside| {
                 inside.text("\n");
-                inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));
+                if self.is_bare() {
+                    self.write_parts(inside);
+                } else {
+                    inside.open("workflow").attr("name", self.workflow).content(|workflow| {
+                        workflow.text("\n\n");
+                        self.write_parts(workflow);
+                        workflow.text("\n\n");
+                    });
+                }
                 inside.text("\n");
             });
         Payload::parse(&writer.finish(), &DocumentLimits::default())
@@ -139,13 +147,19 @@ impl GoalRequest<'_> {
 
     /// The form, if the agent has to know it: the first form is not written, and most goals are the same in each.
     fn written_form(&self) -> Option<String> {
-        (self.form > 1 && self.converges).then(|| self.form.to_string())
+        let is_supervised = self.gives.is_some_and(|gives| gives.namespace == namespaces::WORKFLOW);
+        let matters = self.converges || self.tasks.is_some() || is_supervised;
+        (self.form > 1 && matters).then(|| self.form.to_string())
     }
 
-    fn write(&self, out: &mut XmlWriter) {
-        out.text("\n\n");
+    /// Whether there is no `<workflow>` around it: a task knows nothing of the workflow. In form 1 there is one.
+    const fn is_bare(&self) -> bool {
+        self.form > 1 && matches!(self.assignment, Assignment::Task(_))
+    }
+
+    fn write_parts(&self, out: &mut XmlWriter) {
         if !self.context.is_empty() {
-            out.open("context").content(|context| write_parts(context, &self.context));
+            out.open("context").content(|context| write_outputs(context, &self.context));
             out.text("\n\n");
         }
         match &self.assignment {
@@ -159,15 +173,14 @@ impl GoalRequest<'_> {
                 write_text(start.attr_if("iteration", iteration.as_deref()), goal.words, "");
             }
         }
-        out.text("\n\n");
         if let Some(correction) = &self.correction {
-            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
             out.text("\n\n");
+            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
         }
     }
 }
 
-fn write_parts(out: &mut XmlWriter, parts: &[EarlierOutput]) {
+fn write_outputs(out: &mut XmlWriter, parts: &[EarlierOutput]) {
     for (at, part) in parts.iter().enumerate() {
         out.text(if at == 0 { "\n  " } else { "\n\n  " });
         match part {

@@ -115,6 +115,12 @@ fn f1_a_task_names_its_role_and_its_goal() {
 }
 
 #[test]
+fn f1_a_task_of_an_earlier_version_has_its_workflow_around_it() {
+    let task = Task { role: "historian", parent_goal: "frame", words: "Find out when it was built." };
+    golden("task-form-1.xml", &GoalRequest { form: 1, ..request(Vec::new(), task) });
+}
+
+#[test]
 fn f1_a_failed_branch_says_so() {
     let failed = ShownOutput {
         outcome: Some("failed".to_owned()),
