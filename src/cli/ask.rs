@@ -156,7 +156,12 @@ fn find_addressee(
             let fix = format!("entry: true at listeners.{} in the organism's file", name.as_str());
             return Err(fail(&words, &fix));
         }
-        let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
+        let elements: Vec<String> = listener
+            .accepts
+            .iter()
+            .filter(|one| !one.is_for_itself())
+            .map(|q| format!("<{}>", q.name.local))
+            .collect();
         let words = format!("{} does not take questions: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();

@@ -255,6 +255,9 @@ workflows:
     let ran = house.systole(&["send", "--file", "branch.xml", "--to", "open"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("<branch> is for open itself, and operator sent it"), "{ran:?}");
+    // It is named to no outsider.
+    let unknown = house.systole(&["send", "brunch", "step=answer"]);
+    assert!(unknown.code != Some(0) && !unknown.stderr.contains("branch"), "{unknown:?}");
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use systole_core::rules::classify;
+use systole_core::types::composition::ElementSchema;
+use systole_core::types::ids::Name;
+use systole_kit::QName;
 use systole_workflow::spec::{FORM, Goal, StepAction, Workflow};
 
 use crate::{OrganismFile, load_text, read_stored};
@@ -113,4 +117,27 @@ fn f1_words_in_the_log_of_an_earlier_version_stay_as_they_are() {
     let earlier = source.replacen("v7", "v6", 1).replacen("$$zzz", "$zzz!", 1);
     let file = read_stored(earlier.as_bytes(), Path::new("/nowhere")).expect("it can be read");
     assert_eq!(goal(&file.workflows[0], 0).words, "Spend $zzz!.");
+}
+
+#[test]
+fn f1_no_outsider_is_shown_the_branch_of_a_workflow() {
+    let file = load("    by: one\n    goals: [answer: Say it.]\n").expect("it is right");
+    let listener =
+        file.composition.listeners.values().find(|one| one.name.as_str() == "w").expect("it is there");
+    let shown = |all: &[ElementSchema]| {
+        let shown = all.iter().filter(|element| !element.is_for_itself());
+        shown.map(|element| element.name.local.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (shown(&listener.accepts), shown(&listener.returns)),
+        (vec!["job".to_owned()], vec!["answer".to_owned()])
+    );
+    let client = Name::parse("guest").expect("it is a name");
+    let namespace = systole_kit::namespaces::WORKFLOW;
+    for element in [QName::new("urn:x", "job"), QName::new(namespace, "brunch")] {
+        let refused =
+            classify::of_message(&file.composition, &client, &element, None).expect_err("it is refused");
+        let told = format!("{refused:?}");
+        assert!(told.contains("}job") && !told.contains("branch"), "{told}");
+    }
 }

@@ -341,10 +341,12 @@ pub struct ElementSchema {
 }
 
 impl ElementSchema {
-    /// Whether only its own listener sends it: an order of a workspace, or the form of an MCP server.
+    /// Whether only its own listener sends it, or sees its answer: an order of a workspace, the form of an MCP server, or
+    /// the branch of a workflow.
     pub fn is_for_itself(&self) -> bool {
         self.name.is_named(namespaces::WORKSPACE, "apply")
             || self.name.is_named(namespaces::MCP, "input-form")
+            || ["branch", "branch-output"].iter().any(|own| self.name.is_named(namespaces::WORKFLOW, own))
     }
 }
 
