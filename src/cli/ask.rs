@@ -159,7 +159,7 @@ fn find_addressee(
         let elements: Vec<String> = listener
             .accepts
             .iter()
-            .filter(|one| !one.is_for_itself())
+            .filter(|one| listener.shows_outside(one))
             .map(|q| format!("<{}>", q.name.local))
             .collect();
         let words = format!("{} does not take questions: it takes {}", name.as_str(), elements.join(", "));

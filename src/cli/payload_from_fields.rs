@@ -149,8 +149,7 @@ fn describe_untaken(composition: &Composition, element: &str, to: Option<&Name>)
     }
     let mut names: Vec<&str> = of_whom
         .iter()
-        .flat_map(|l| &l.accepts)
-        .filter(|taken| !taken.is_for_itself())
+        .flat_map(|l| l.accepts.iter().filter(|taken| l.shows_outside(taken)))
         .map(|taken| &*taken.name.local)
         .collect();
     names.sort_unstable();

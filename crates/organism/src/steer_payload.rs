@@ -36,7 +36,7 @@ fn write_element(composition: &Composition, listener: &Listener, text: &str) -> 
     let names: Vec<String> = listener
         .accepts
         .iter()
-        .filter(|taken| !taken.is_for_itself())
+        .filter(|taken| listener.shows_outside(taken))
         .map(|taken| format!("<{}>", taken.name.local))
         .collect();
     Err(format!("{} takes {}, and none of them consists of text alone", listener.name, names.join(", ")))

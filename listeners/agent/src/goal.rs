@@ -62,8 +62,11 @@ impl AskedGoal {
         });
         let number = |name: &str| payload.find_attribute(name).and_then(|number| number.trim().parse().ok());
         let at_most = number("tasks");
-        let tasks =
-            at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
+        let tasks = at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule {
+            by,
+            at_most,
+            supervise: None,
+        });
         let form = number("form").unwrap_or(1);
         let mut goal = Self {
             gives,

@@ -87,7 +87,12 @@ fn describe_work(work: &StepAction) -> String {
                 } else {
                     format!("up to {} tasks", tasks.at_most)
                 };
-                text.push_str(&format!(" {who} {many} to {}.", tasks.by));
+                let watched = match &tasks.supervise {
+                    Some(Supervisor::Agent(agent)) => format!(", each supervised by {agent}"),
+                    Some(Supervisor::Person) => ", each supervised by a person".to_owned(),
+                    None => String::new(),
+                };
+                text.push_str(&format!(" {who} {many} to {}{watched}.", tasks.by));
             }
             text
         }
@@ -286,7 +291,7 @@ mod tests {
             gives: Some(name("review")),
             sees: Some(vec![]),
             hides_request: false,
-            tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 }),
+            tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8, supervise: None }),
         };
         let field = |name: &str, source| PayloadField {
             name: name.into(),

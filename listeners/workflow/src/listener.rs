@@ -182,7 +182,9 @@ impl ListenerRun {
     }
 
     fn walk_turn(&self, turn: u32) -> WalkTurn {
-        if self.is_branch() {
+        if walk::is_task(&self.request) {
+            walk::walk_task(&self.workflow, (&self.request, &self.asked_by), &self.facts, turn)
+        } else if self.is_branch() {
             walk::walk_branch(&self.workflow, &self.request, &self.facts, turn)
         } else {
             walk::walk_workflow(&self.workflow, &self.request, &self.facts, turn)

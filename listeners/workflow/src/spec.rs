@@ -148,6 +148,9 @@ pub struct TaskRule {
     pub by: String,
     /// How many tasks there may be.
     pub at_most: u32,
+    /// Who supervises each task. Then the workflow runs it as a goal; otherwise the agent answers it alone.
+    #[serde(default)]
+    pub supervise: Option<Supervisor>,
 }
 
 /// A listener that is called.

@@ -3,10 +3,12 @@
 use systole_kit::Payload;
 
 use crate::field_words::fill_words;
-use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, show_text};
+use crate::goal_request::{
+    Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task, show_text,
+};
 use crate::items;
 use crate::known::{KnownEntry, KnownOutputs, KnownPart, REQUEST, StepFailure, StepOutput};
-use crate::spec::{ElementName, Goal, Path, Step, Workflow, find_step};
+use crate::spec::{ElementName, Goal, Path, Step, TaskRule, Workflow, find_step};
 use crate::tree::{PathValue, TreeNode};
 
 /// The special parts of a request for a goal. Supervision makes four kinds of requests about a goal.
@@ -17,6 +19,15 @@ pub(crate) struct GoalParts<'a> {
     /// Outputs shown after everything that the goal sees.
     pub(crate) more: &'a [KnownEntry],
     pub(crate) correction: Option<Correction<'a>>,
+    /// The task that is pursued in place of a goal: its role, and the goal that it belongs to.
+    pub(crate) task: Option<(&'a str, &'a str)>,
+}
+
+impl GoalParts<'_> {
+    /// Whether a goal of the workflow itself is asked for.
+    const fn is_whole_goal(&self) -> bool {
+        self.instead.is_none() && self.task.is_none()
+    }
 }
 
 /// The request to an agent that works on a goal.
@@ -30,27 +41,34 @@ pub(crate) fn build_goal_request(
     let around = known.within.last();
     let mut context = list_visible_parts(&workflow.steps, known, goal);
     context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(show_whole(entry))));
-    let own_words = fill_goal(workflow, goal, known);
+    let own_words = if asked.task.is_some() { goal.words.clone() } else { fill_goal(workflow, goal, known) };
     let words = match &asked.instead {
         Some((before, _)) => format!("{before}\n\n{own_words}"),
         None => own_words,
     };
-    let request = GoalRequest {
-        workflow: &workflow.name,
-        gives: asked.instead.as_ref().map(|(_, gives)| gives).or(goal.gives.as_ref()),
-        form: workflow.form,
-        converges: asked.instead.is_none() && items::can_end_loop(&workflow.steps, &step.id),
-        context,
-        assignment: CurrentGoal {
+    let assignment = match asked.task {
+        Some((role, parent_goal)) => Task { role, parent_goal, words: &words }.into(),
+        None => CurrentGoal {
             id: &step.id,
             words: &words,
             loop_name: around.map(|(name, _)| name.as_str()),
             iteration: around.map(|(_, pass)| *pass),
         }
         .into(),
+    };
+    // The workflow itself takes supervised tasks.
+    let taker = |rule: &TaskRule| if rule.supervise.is_some() { &workflow.name } else { &rule.by }.clone();
+    let tasks = goal.tasks.as_ref().map(|rule| TaskRule { by: taker(rule), ..rule.clone() });
+    let request = GoalRequest {
+        workflow: &workflow.name,
+        gives: asked.instead.as_ref().map(|(_, gives)| gives).or(goal.gives.as_ref()),
+        form: workflow.form,
+        converges: asked.is_whole_goal() && items::can_end_loop(&workflow.steps, &step.id),
+        context,
+        assignment,
         correction: asked.correction,
         // Only an agent that works on the goal itself gives tasks.
-        tasks: goal.tasks.as_ref().filter(|_| asked.instead.is_none()),
+        tasks: tasks.as_ref().filter(|_| asked.instead.is_none()),
     };
     request.to_payload().map_err(|_| report_too_large(&step.id, &request.context))
 }

@@ -361,10 +361,11 @@ impl<'m> Resolving<'_, 'm> {
             gives: self.link(goal).map(element_name),
             sees,
             hides_request: goal.hides_request.as_ref().map_or(self.workflow.hides_request, |own| own.value),
-            tasks: self
-                .workflow
-                .tasks_of(goal)
-                .map(|tasks| spec::TaskRule { by: tasks.by.value.clone(), at_most: tasks.at_most }),
+            tasks: self.workflow.tasks_of(goal).map(|tasks| spec::TaskRule {
+                by: tasks.by.value.clone(),
+                at_most: tasks.at_most,
+                supervise: tasks.supervise.as_ref().map(super::supervising::name_supervisor),
+            }),
         }
     }
 

@@ -98,13 +98,14 @@ section! {
     pub(super) TaskKeys {
         by: required("by: AGENT, which takes the tasks") <PartyName> "the agent that takes the tasks";
         at_most: default(8) <CountWithin<1, 32>> "tasks of one goal and agent, {bounds}";
+        supervise: optional("none") <PartyName> "the agent that supervises each task, or `person`";
     }
 }
 
 impl TaskKeys {
     /// The rule, if it names an agent.
     pub(super) fn declare(self) -> Option<Tasks> {
-        Some(Tasks { by: self.by?, at_most: self.at_most.value })
+        Some(Tasks { by: self.by?, at_most: self.at_most.value, supervise: self.supervise })
     }
 }
 

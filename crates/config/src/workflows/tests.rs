@@ -6,16 +6,17 @@ use systole_core::rules::classify;
 use systole_core::types::composition::ElementSchema;
 use systole_core::types::ids::Name;
 use systole_kit::QName;
-use systole_workflow::spec::{FORM, Goal, StepAction, Workflow};
+use systole_workflow::spec::{FORM, Goal, StepAction, Supervisor, Workflow};
 
 use crate::{OrganismFile, load_text, read_stored};
 
-/// A file with a workflow `w` of these keys. It takes a topic and a number of words, and has the agents `one` and `two`.
+/// A file with a workflow `w` of these keys. It takes a topic and a number of words, and has the agents `one`, `two` and `three`.
 fn load(keys: &str) -> Result<OrganismFile, Vec<String>> {
     let text = format!(
         "organism: {{name: t}}\nmodels: {{m: {{provider: anthropic, model: x, key_env: KEY}}}}\n\
          payloads: {{job: {{topic: line, words?: int, part: [line, 1..9]}}}}\n\
          agents:\n  one: {{model: m, prompt: {{identity: One.}}}}\n  two: {{model: m, prompt: {{identity: Two.}}}}\n\
+         \x20 three: {{model: m, prompt: {{identity: Three.}}}}\n\
          workflows:\n  w:\n    accepts: [job]\n{keys}"
     );
     load_text(Path::new("/nowhere/organism.yaml"), &text)
@@ -72,7 +73,7 @@ fn f1_a_request_that_is_hidden_and_named_or_shown_to_no_goal_is_a_mistake() {
         both.contains("w.answer.sees: `request/topic` is named, and `request: hidden` hides it"),
         "{both}"
     );
-    assert!(both.contains(":11:43") && both.contains("leave one of them out"), "{both}");
+    assert!(both.contains(":12:43") && both.contains("leave one of them out"), "{both}");
     let [none] = &of("sees: [], request: shown")[..] else { panic!("it is no single mistake") };
     assert!(
         none.contains("`sees: []` hides the request too") && none.contains("try: sees: [request]"),
@@ -93,10 +94,10 @@ fn f1_words_with_a_field_that_the_request_does_not_have_are_refused_with_the_pla
         assert_eq!(of(fine), [""; 0], "{fine}");
     }
     for (words, why, place, fix) in [
-        ("Write on $topik.", "`$topik` is not a field of the request", ":12:26", "$topic"),
-        ("'Write on $topik.'", "`$topik` is not a field of the request", ":12:", "$topic"),
-        ("On $zzz.", "`$zzz` is not a field of the request", ":12:20", "$topic, $words, $part; or $$zzz"),
-        ("On $part.", "`$part` is not a single value", ":12:20", "sees: [request/part]"),
+        ("Write on $topik.", "`$topik` is not a field of the request", ":13:26", "$topic"),
+        ("'Write on $topik.'", "`$topik` is not a field of the request", ":13:", "$topic"),
+        ("On $zzz.", "`$zzz` is not a field of the request", ":13:20", "$topic, $words, $part; or $$zzz"),
+        ("On $part.", "`$part` is not a single value", ":13:20", "sees: [request/part]"),
     ] {
         let [mistake] = &of(words)[..] else { panic!("{words}: {:#?}", of(words)) };
         for part in [why, place, fix] {
@@ -121,11 +122,12 @@ fn f1_words_in_the_log_of_an_earlier_version_stay_as_they_are() {
 
 #[test]
 fn f1_no_outsider_is_shown_the_branch_of_a_workflow() {
-    let file = load("    by: one\n    goals: [answer: Say it.]\n").expect("it is right");
+    let keys = "    by: one\n    tasks: {by: two, supervise: person}\n    goals: [answer: Say it.]\n";
+    let file = load(keys).expect("it is right");
     let listener =
         file.composition.listeners.values().find(|one| one.name.as_str() == "w").expect("it is there");
     let shown = |all: &[ElementSchema]| {
-        let shown = all.iter().filter(|element| !element.is_for_itself());
+        let shown = all.iter().filter(|element| listener.shows_outside(element));
         shown.map(|element| element.name.local.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -138,6 +140,53 @@ fn f1_no_outsider_is_shown_the_branch_of_a_workflow() {
         let refused =
             classify::of_message(&file.composition, &client, &element, None).expect_err("it is refused");
         let told = format!("{refused:?}");
-        assert!(told.contains("}job") && !told.contains("branch"), "{told}");
+        assert!(
+            told.contains("}job") && !told.contains("branch") && !told.contains("}goal-request"),
+            "{told}"
+        );
     }
+}
+
+const SUPERVISED: &str = "    by: one\n    goals:\n      - report: {do: Write it., tasks: {by: two, at_most: 2, supervise: three}}\n      - answer: Say it.\n";
+
+#[test]
+fn f3_supervised_tasks_go_to_the_workflow_which_asks_the_agent_and_the_supervisor() {
+    let file = load(SUPERVISED).unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    let listener = |name: &str| {
+        file.composition.listeners.values().find(|one| one.name.as_str() == name).expect("it is there")
+    };
+    let names = |all: &[ElementSchema]| all.iter().map(|one| one.name.local.to_string()).collect::<Vec<_>>();
+    let peers = |name: &str| listener(name).peers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(names(&listener("w").accepts).contains(&"goal-request".to_owned()));
+    assert!(names(&listener("w").returns).contains(&"goal-output".to_owned()));
+    for peer in ["one", "two", "three", "w"] {
+        assert!(peers("w").contains(&peer.to_owned()), "{peer}");
+    }
+    assert_eq!(peers("one"), ["w"]);
+    assert_eq!(peers("two"), [""; 0]);
+    for (agent, element) in [("two", "commit"), ("two", "assessment"), ("three", "verdict")] {
+        assert!(names(&listener(agent).returns).contains(&element.to_owned()), "{agent} {element}");
+    }
+    let agent = |name: &str| file.agents.iter().find(|one| one.name == name).expect("it is there");
+    assert_eq!(agent("one").task_takers, ["w"]);
+    let rule = goal(&file.workflows[0], 0).tasks.clone().expect("it has a rule");
+    assert_eq!((rule.by.as_str(), rule.supervise), ("two", Some(Supervisor::Agent("three".to_owned()))));
+    let person = workflow(&SUPERVISED.replace("three", "person"));
+    assert_eq!(
+        goal(&person, 0).tasks.as_ref().and_then(|rule| rule.supervise.clone()),
+        Some(Supervisor::Person)
+    );
+}
+
+#[test]
+fn f3_a_wrong_supervisor_of_tasks_is_reported_with_its_place_and_a_fix() {
+    let [unknown] = &mistakes(&SUPERVISED.replace("three", "thre"))[..] else {
+        panic!("it is no single mistake")
+    };
+    assert!(unknown.contains("w.report.tasks.supervise: no agent is called `thre`"), "{unknown}");
+    assert!(unknown.contains("try: three"), "{unknown}");
+    let [itself] = &mistakes(&SUPERVISED.replace("three", "two"))[..] else {
+        panic!("it is no single mistake")
+    };
+    assert!(itself.contains("w.report.tasks.supervise: `two` would supervise itself"), "{itself}");
 }

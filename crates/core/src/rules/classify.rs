@@ -203,7 +203,7 @@ fn choose_addressee(
 
 fn refuse_untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     // What a listener sends itself is of no interest to others.
-    let shown = || reachable.iter().flat_map(|l| l.accepts.iter()).filter(|one| !one.is_for_itself());
+    let shown = || reachable.iter().flat_map(|l| l.accepts.iter().filter(|one| l.shows_outside(one)));
     let mut known: Vec<String> = shown().map(|e| e.name.to_string()).collect();
     known.sort();
     known.dedup();

@@ -404,6 +404,13 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// Whether an element of it is of interest to others. What a listener sends itself is not, and neither is what a
+    /// workflow exchanges with its agents.
+    pub fn shows_outside(&self, element: &ElementSchema) -> bool {
+        let is_workflow = || self.accepts.iter().any(|one| one.name.is_named(namespaces::WORKFLOW, "branch"));
+        !element.is_for_itself() && (*element.name.ns != *namespaces::WORKFLOW || !is_workflow())
+    }
+
     /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
     pub fn find_accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)

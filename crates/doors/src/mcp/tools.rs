@@ -32,7 +32,7 @@ pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
         .flat_map(|one| {
-            one.accepts.iter().filter(|taken| !taken.is_for_itself()).map(move |taken| (one, taken))
+            one.accepts.iter().filter(|taken| one.shows_outside(taken)).map(move |taken| (one, taken))
         })
         .collect();
     let mut taken_names = BTreeSet::new();
@@ -127,7 +127,7 @@ fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Opti
 
 /// The answers of a tool: what its listener gives only itself is none.
 fn list_answers<'c>(tool: &OpenTool<'c>) -> impl Iterator<Item = &'c ElementSchema> {
-    tool.listener.returns.iter().filter(|answer| !answer.is_for_itself())
+    tool.listener.returns.iter().filter(|answer| tool.listener.shows_outside(answer))
 }
 
 /// The JSON Schema of an answer. `None` if the answer is one text, which needs no form beside it.

@@ -24,7 +24,7 @@ pub(crate) fn tasking(dialect: Dialect) -> spec::AgentSpec {
 
 /// A goal that allows that many tasks. With 0 it allows none.
 pub(crate) fn with_tasks(at_most: u32) -> Payload {
-    let tasks = TaskRule { by: "scholar".to_owned(), at_most };
+    let tasks = TaskRule { by: "scholar".to_owned(), at_most, supervise: None };
     let goal = CurrentGoal { id: "frame", words: "Write of the tower.", loop_name: None, iteration: None };
     let request = GoalRequest {
         workflow: "tower",

@@ -24,6 +24,8 @@ pub(super) struct PursuedGoal<'p> {
     pub(super) key: &'p str,
     /// The id under which its output is known.
     pub(super) label: &'p str,
+    /// The task that it is, if it is no goal of the workflow: its role, and its goal.
+    pub(super) task: Option<(&'p str, &'p str)>,
 }
 
 /// A goal that was pursued once, or once more after a correction.
@@ -176,7 +178,7 @@ impl WorkflowWalk<'_> {
     ) -> Result<Payload, StartedUnit> {
         let workflow = self.workflow;
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
-        let asked = GoalParts { instead, more, correction };
+        let asked = GoalParts { instead, more, correction, task: of.task };
         let request = || visible_outputs::build_goal_request(workflow, of.step, of.goal, of.known, asked);
         take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
