@@ -24,6 +24,8 @@ pub(crate) struct AskedGoal {
     pub(crate) workflow: String,
     /// Whether it is a task without its workflow around it.
     pub(crate) is_task: bool,
+    /// Whether it is shown outputs.
+    pub(crate) has_context: bool,
     /// Its id. For a task, the role.
     pub(crate) id: String,
     /// The payload that it asks for. `None` means text.
@@ -91,6 +93,7 @@ impl AskedGoal {
                     goal.id = gate.find_attribute("role").unwrap_or_default().into_owned();
                     goal.is_task = goal.workflow.is_empty();
                 }
+                GateStep::Open(tag) if tag.local == "context" => goal.has_context = true,
                 GateStep::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
                 GateStep::Done => return Some(goal),
                 _ => {}

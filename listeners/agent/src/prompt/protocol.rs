@@ -33,9 +33,9 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> St
         Dialect::Plain => write_plain(agent, contracts),
     };
     if let Some(goal) = &contracts.goal {
-        lines.extend(
-            if goal.is_task { vec![GIVEN_TASK] } else { vec![GOAL, CONTEXT] }.into_iter().map(str::to_owned),
-        );
+        lines.push(if goal.is_task { GIVEN_TASK } else { GOAL }.to_owned());
+        // A task of a supervised goal is shown what was said of it before.
+        lines.extend((!goal.is_task || goal.has_context).then(|| CONTEXT.to_owned()));
         lines.extend(contracts.tasks().map(|tasks| write_task_line(tasks.at_most)));
         lines.extend(contracts.may_converge().then(|| CONVERGES.to_owned()));
     }

@@ -274,6 +274,7 @@ async fn f1_a_task_stands_alone_in_the_prompt_with_its_correction_behind_it() {
                 system.contains("Your task is shown in <task>") && !system.contains("<workflow>"),
                 "{system}"
             );
+            assert!(!system.contains("<context>"), "{system}");
         }
         let mut earlier = stage(pursuer(dialect), task_request(1, None), &["x"]);
         earlier.ask().await;
