@@ -5,8 +5,8 @@
 
 use crate::known::REQUEST;
 use crate::spec::{
-    Budget, Condition, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest,
-    Workflow,
+    Budget, Condition, Goal, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource,
+    ValueTest, Workflow,
 };
 
 /// One step as one or more sentences.
@@ -66,36 +66,7 @@ pub fn write_sentence(step: &Step) -> String {
 
 fn describe_work(work: &StepAction) -> String {
     match work {
-        StepAction::Do(goal) => {
-            let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
-            let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), end_sentence(&goal.words));
-            if let Some(gives) = &goal.gives {
-                text.push_str(&format!(" The output is <{}>.", gives.local));
-            }
-            match goal.sees.as_deref() {
-                None if goal.hides_request => text.push_str(" It does not see the request."),
-                None => {}
-                Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => {
-                    text.push_str(&format!(" It sees only {}.", describe_sees(sees, goal.hides_request)))
-                }
-            }
-            if let Some(tasks) = &goal.tasks {
-                let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
-                let many = if tasks.at_most == 1 {
-                    "1 task".to_owned()
-                } else {
-                    format!("up to {} tasks", tasks.at_most)
-                };
-                let watched = match &tasks.supervise {
-                    Some(Supervisor::Agent(agent)) => format!(", each supervised by {agent}"),
-                    Some(Supervisor::Person) => ", each supervised by a person".to_owned(),
-                    None => String::new(),
-                };
-                text.push_str(&format!(" {who} {many} to {}{watched}.", tasks.by));
-            }
-            text
-        }
+        StepAction::Do(goal) => describe_goal(goal),
         StepAction::Call(call) => {
             let fields: Vec<String> = call
                 .fields
@@ -139,6 +110,32 @@ fn describe_work(work: &StepAction) -> String {
             format!("repeats these steps until {enough}, {at_most} times at most")
         }
     }
+}
+
+fn describe_goal(goal: &Goal) -> String {
+    let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
+    let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), end_sentence(&goal.words));
+    if let Some(gives) = &goal.gives {
+        text.push_str(&format!(" The output is <{}>.", gives.local));
+    }
+    match goal.sees.as_deref() {
+        None if goal.hides_request => text.push_str(" It does not see the request."),
+        None => {}
+        Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
+        Some(sees) => text.push_str(&format!(" It sees only {}.", describe_sees(sees, goal.hides_request))),
+    }
+    if let Some(tasks) = &goal.tasks {
+        let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
+        let many =
+            if tasks.at_most == 1 { "1 task".to_owned() } else { format!("up to {} tasks", tasks.at_most) };
+        let watched = match &tasks.supervise {
+            Some(Supervisor::Agent(agent)) => format!(", each supervised by {agent}"),
+            Some(Supervisor::Person) => ", each supervised by a person".to_owned(),
+            None => String::new(),
+        };
+        text.push_str(&format!(" {who} {many} to {}{watched}.", tasks.by));
+    }
+    text
 }
 
 /// What follows if a question has no answer in time.
