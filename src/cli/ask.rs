@@ -182,7 +182,8 @@ fn find_addressee(
             let fix = format!("entry: true at listeners.{} in the organism's file", name.as_str());
             return Err(fail(&words, &fix));
         }
-        let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
+        let shown = listener.accepts.iter().filter(|one| listener.shows_outside(one));
+        let elements: Vec<String> = shown.map(|one| format!("<{}>", one.name.local)).collect();
         let words = format!("{} does not take {many}: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();

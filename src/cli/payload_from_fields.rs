@@ -147,8 +147,11 @@ fn describe_untaken(composition: &Composition, element: &str, to: Option<&Name>)
         let name = closed.name.as_str();
         return format!("{name} is not open to messages from outside; try: entry: true at listeners.{name}");
     }
-    let mut names: Vec<&str> =
-        of_whom.iter().flat_map(|l| &l.accepts).map(|taken| &*taken.name.local).collect();
+    let mut names: Vec<&str> = of_whom
+        .iter()
+        .flat_map(|l| l.accepts.iter().filter(|taken| l.shows_outside(taken)))
+        .map(|taken| &*taken.name.local)
+        .collect();
     names.sort_unstable();
     names.dedup();
     if element.is_empty() && !names.is_empty() {

@@ -300,6 +300,9 @@ impl<'a> AnswerWaiter<'a> {
                 self.tail.clear_shown();
                 self.live.mention(record);
             }
+            if self.spoken && !self.screen.json {
+                answer_in_words::find_loop_limit(record).iter().for_each(|words| self.print_message(words));
+            }
             if may_halt(&record.kind) {
                 self.asked = Some(record.clone());
             }

@@ -292,7 +292,7 @@ fn file_with_step(inside: &str, value: &str) -> String {
     let depth = inside.split('.').count();
     let needed = match inside {
         "repeat.at_most" => ", until: converged",
-        "tasks.at_most" => ", by: a",
+        "tasks.at_most" | "tasks.supervise" => ", by: a",
         _ if inside.starts_with("repeat.") => ", at_most: 2",
         _ => "",
     };

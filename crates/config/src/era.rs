@@ -1,6 +1,7 @@
 //! The defaults of each version of stored configurations: what a configuration does not say keeps its meaning.
 
 use systole_core::types::composition::OnUnknown;
+use systole_workflow::spec;
 
 use super::limits;
 
@@ -17,6 +18,8 @@ pub(super) struct Era {
     pub(super) outage_ms: u64,
     /// Whether requests to models are limited, with the rules that came with that limit.
     pub(super) limits_requests: bool,
+    /// The form of the requests of workflows.
+    pub(super) workflow_form: u32,
 }
 
 impl Era {
@@ -27,9 +30,12 @@ impl Era {
         agents_on_unknown: OnUnknown::Retry,
         outage_ms: limits::OUTAGE_MS,
         limits_requests: true,
+        workflow_form: spec::FORM,
     };
+    /// Those of configurations of version 6.
+    pub(super) const V6: Era = Era { workflow_form: 1, ..Era::NOW };
     /// Those of configurations of version 5.
-    pub(super) const V5: Era = Era { limits_requests: false, ..Era::NOW };
+    pub(super) const V5: Era = Era { limits_requests: false, ..Era::V6 };
     /// Those of configurations of version 4.
     pub(super) const V4: Era = Era { outage_ms: 0, ..Era::V5 };
     /// Those of configurations of version 3.

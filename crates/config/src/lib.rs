@@ -366,7 +366,7 @@ fn check(
     let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
-    let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
+    let mut following = workflows::resolve(&mut diagnostics, &declared, &composed, era);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
     let bounds = workflows::check_circles(&mut diagnostics, &declared, &following.workflows);
     // A stored configuration was accepted before and must stay readable.

@@ -38,6 +38,7 @@ const OF_AGENTS: &[(&str, &str, &str)] = listener_codes! {
     "workflow.context-too-large" "what a goal sees does not fit into a message" try "`sees` with fewer goals";
     "workflow.final-refused" "the final of a run does not fit its schema" try "a last step that gives what the workflow `returns`";
     "workflow.foreign-branch" "a branch came from a listener other than the workflow itself" try "leave <branch> to the workflow";
+    "workflow.loop-limit" "a loop reached its `at_most`, and the run went on with the last pass" try "a larger `at_most`, or words by which the goal can be met";
     "workflow.no-final" "the last step gave nothing that the final can be made from" try "a last step that gives what the workflow `returns`";
     "workflow.nobody-answered" "a question to a person expired" try "`otherwise` at the question, or a longer `expires`";
     "workflow.step-failed" "a step failed, and the run with it" try "what the message says after the step; `retry` at the step, or `failed: keep`";

@@ -1,11 +1,11 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v6") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v7") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! If there are settings from the command line, the first field is `systole configuration v6 with settings`, and the
+//! If there are settings from the command line, the first field is `systole configuration v7 with settings`, and the
 //! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
@@ -15,9 +15,10 @@
 //! file has a name that ends in a slash. The source never contains the path of a folder, the text of a program, a
 //! script's answers or the JSON Schema of an output.
 //!
-//! The number in the first field selects the defaults for keys that the file leaves out. `v1` to `v5` are read but no
-//! longer written: under all of them, requests to models have no limit, refused items are no messages, a call that is
-//! nested too deep goes on, and workflows nest 16 deep at most; under `v1` to `v4` no call waits for someone who is
+//! The number in the first field selects the defaults for keys that the file leaves out. `v1` to `v6` are read but no
+//! longer written: under all of them, workflows write their requests in form 1; under `v1` to `v5` requests to models
+//! have no limit, refused items are no messages, a call that is nested too deep goes on, and workflows nest 16 deep at
+//! most; under `v1` to `v4` no call waits for someone who is
 //! away; under `v1` to `v3` an agent's attempt with an unknown outcome asks a person; under `v1` and `v2` a
 //! request for approval expires after an hour; under `v1` a message from outside has no budgets.
 
@@ -32,10 +33,12 @@ use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::Schema;
 use systole_core::types::fields::{FieldReader, write_field};
 
-const FORMAT: &[u8] = b"systole configuration v6";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v6 with settings";
+const FORMAT: &[u8] = b"systole configuration v7";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v7 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 9] = [
+const EARLIER: [(&[u8], bool, Era); 11] = [
+    (b"systole configuration v6", false, Era::V6),
+    (b"systole configuration v6 with settings", true, Era::V6),
     (b"systole configuration v5", false, Era::V5),
     (b"systole configuration v5 with settings", true, Era::V5),
     (b"systole configuration v4", false, Era::V4),

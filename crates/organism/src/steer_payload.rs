@@ -33,7 +33,12 @@ fn write_element(composition: &Composition, listener: &Listener, text: &str) -> 
     if let (Some(only), None) = (made.next(), made.next()) {
         return Ok(only);
     }
-    let names: Vec<String> = listener.accepts.iter().map(|taken| format!("<{}>", taken.name.local)).collect();
+    let names: Vec<String> = listener
+        .accepts
+        .iter()
+        .filter(|taken| listener.shows_outside(taken))
+        .map(|taken| format!("<{}>", taken.name.local))
+        .collect();
     Err(format!("{} takes {}, and none of them consists of text alone", listener.name, names.join(", ")))
 }
 

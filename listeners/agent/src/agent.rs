@@ -142,8 +142,8 @@ impl Agent {
                 return Ok(ReplyContent::Away { outage, code, retry: false, words });
             }
         };
-        let tasks_given = conversation.tasks_given;
-        let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given };
+        let Conversation { tasks_given, told_early, .. } = conversation;
+        let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given, told_early };
         let CallTerms { agent, contracts, .. } = &*conversation.terms;
         let mut taken = dialect::read_answer(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);

@@ -6,6 +6,9 @@
 use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
+use systole_workflow::is_converged_word;
+
+use crate::show::quote_attribute;
 use systole_workflow::spec::TaskRule;
 
 /// The local name of a request for a goal.
@@ -14,19 +17,22 @@ const REQUEST: &str = "goal-request";
 /// The local name of an output in words.
 const OUTPUT: &str = "goal-output";
 
-/// The whole answer of an agent that finds nothing left to change.
-pub(crate) const CONVERGED: &str = "CONVERGED";
-
 /// A goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AskedGoal {
     /// The workflow of the goal.
     pub(crate) workflow: String,
+    /// Whether it is a task without its workflow around it.
+    pub(crate) is_task: bool,
+    /// Whether it is shown outputs.
+    pub(crate) has_context: bool,
     /// Its id. For a task, the role.
     pub(crate) id: String,
     /// The payload that it asks for. `None` means text.
     pub(crate) gives: Option<QName>,
-    /// Whether the answer [`CONVERGED`] ends its loop.
+    /// The form of the request, from 1.
+    pub(crate) form: u32,
+    /// Whether the answer `CONVERGED` ends its loop.
     pub(crate) converges: bool,
     /// The pass of its loop, from 1.
     pub(crate) pass: u32,
@@ -56,11 +62,22 @@ impl AskedGoal {
             let split = gives.strip_prefix('{').and_then(|rest| rest.split_once('}'));
             split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
         });
-        let at_most = payload.find_attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
-        let tasks =
-            at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
-        let mut goal =
-            Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
+        let number = |name: &str| payload.find_attribute(name).and_then(|number| number.trim().parse().ok());
+        let at_most = number("tasks");
+        let tasks = at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule {
+            by,
+            at_most,
+            supervise: None,
+        });
+        let form = number("form").unwrap_or(1);
+        let mut goal = Self {
+            gives,
+            form,
+            converges: payload.is_marked("converges"),
+            pass: 1,
+            tasks,
+            ..Self::default()
+        };
         let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         loop {
             match gate.read_step().ok()? {
@@ -74,7 +91,9 @@ impl AskedGoal {
                 }
                 GateStep::Open(tag) if tag.local == "task" => {
                     goal.id = gate.find_attribute("role").unwrap_or_default().into_owned();
+                    goal.is_task = goal.workflow.is_empty();
                 }
+                GateStep::Open(tag) if tag.local == "context" => goal.has_context = true,
                 GateStep::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
                 GateStep::Done => return Some(goal),
                 _ => {}
@@ -84,7 +103,7 @@ impl AskedGoal {
 
     /// Whether a text is the answer that ends its loop.
     pub(crate) fn is_ended_by(&self, text: &str) -> bool {
-        self.converges && text.trim() == CONVERGED
+        self.converges && is_converged_word(text, self.form)
     }
 
     /// Whether there is an earlier pass, so that nothing may be left to change.
@@ -95,6 +114,22 @@ impl AskedGoal {
     /// Whether an output says that it ends the loop.
     pub(crate) fn is_ended(&self, output: &Payload) -> bool {
         self.is_ended_by(&output.text()) || self.converges && output.is_marked("converged")
+    }
+
+    /// A supervision payload with the id of the goal, if its model left that out.
+    pub(crate) fn fill_goal(&self, ending: Payload) -> Payload {
+        let is_supervision = *ending.name().ns == *namespaces::WORKFLOW && !is_output(ending.name());
+        if self.form < 2 || !is_supervision || ending.find_attribute("goal").is_some() {
+            return ending;
+        }
+        let written = || {
+            let xml = std::str::from_utf8(ending.bytes()).ok()?;
+            let name = xml.find(|sign: char| sign.is_whitespace() || matches!(sign, '/' | '>'))?;
+            let (before, behind) = xml.split_at_checked(name)?;
+            let filled = format!("{before} goal=\"{}\"{behind}", quote_attribute(&self.id));
+            Payload::parse(filled.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
+        };
+        written().unwrap_or(ending)
     }
 
     /// A fault of a supervision payload that its schema allows, with the place and the fix.
@@ -116,6 +151,11 @@ impl AskedGoal {
         }
         let is_empty = ending.text().trim().is_empty();
         is_empty.then(|| "/verdict: reorient needs a correction as the text of the verdict".to_owned())
+    }
+
+    /// Whether an answer that ends the loop is taken, if the model was told before that it cannot be the first.
+    pub(crate) fn takes_end(&self, told_early: bool) -> bool {
+        self.may_converge() || self.form > 1 && told_early
     }
 
     /// The output in words.

@@ -103,7 +103,7 @@ impl AgentTerms {
         for output in self.outputs.iter().filter(|_| takes_goals) {
             let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());
             let by = self.ordinary.agent.task_takers.first().cloned();
-            let tasks = by.map(|by| TaskRule { by, at_most: 1 });
+            let tasks = by.map(|by| TaskRule { by, at_most: 1, supervise: None });
             all.push(Arc::new(self.of_goal(AskedGoal { gives, tasks, ..AskedGoal::default() })));
         }
         all

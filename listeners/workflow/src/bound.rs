@@ -229,11 +229,7 @@ fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, lef
             let pursued = |agent: &String| {
                 let (own, rounds) = match &step.supervise {
                     None => (bound_agent(agent, 1, 1), 1),
-                    // A commitment, and twice an output with its assessment and a verdict.
-                    Some(Supervisor::Agent(other)) => {
-                        (bound_agent(agent, 5, 3).add_bound(&bound_agent(other, 2, 0)), 2)
-                    }
-                    Some(Supervisor::Person) => (bound_agent(agent, 5, 3), 2),
+                    Some(supervisor) => (bound_supervised(agent, supervisor), 2),
                 };
                 let tasks = goal.tasks.as_ref().map(|tasks| bound_tasks(agent, tasks, rounds));
                 RunBound { goals: BoundCount::from_fixed(1), ..own }.add_bound(&tasks.unwrap_or_default())
@@ -255,13 +251,22 @@ fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, lef
     }
 }
 
+/// A goal under supervision: a commitment, and twice an output with its assessment and a verdict.
+fn bound_supervised(agent: &str, supervisor: &Supervisor) -> RunBound {
+    match supervisor {
+        Supervisor::Agent(other) => bound_agent(agent, 5, 3).add_bound(&bound_agent(other, 2, 0)),
+        Supervisor::Person => bound_agent(agent, 5, 3),
+    }
+}
+
 /// The tasks that an agent gives in so many pursuits of a goal. Each is a child of its thread.
 fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> RunBound {
-    let task = RunBound {
-        goals: BoundCount::from_fixed(1),
-        certain_of: BTreeMap::new(),
-        ..bound_agent(&tasks.by, 1, 0)
+    let own = match &tasks.supervise {
+        None => bound_agent(&tasks.by, 1, 0),
+        // The workflow runs it in a thread of its own.
+        Some(supervisor) => bound_supervised(&tasks.by, supervisor).add_child("a supervised task"),
     };
+    let task = RunBound { goals: BoundCount::from_fixed(1), certain_of: BTreeMap::new(), ..own };
     let mut all =
         task.map_counts(|count| count.repeat_times(u64::from(tasks.at_most).saturating_mul(pursuits)));
     all.depth = all.depth.saturating_add(1);
@@ -282,13 +287,20 @@ fn bound_agent(agent: &str, most: u64, certain: u64) -> RunBound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{CallStep, EachList, ElementName, Goal, Path, QuestionStep, RepeatUntil};
+    use crate::spec::{CallStep, EachList, ElementName, FORM, Goal, Path, QuestionStep, RepeatUntil};
 
     fn goal(id: &str, by: &[&str]) -> Step {
         let by = by.iter().map(|agent| (*agent).to_owned()).collect();
         Step::new(
             id,
-            StepAction::Do(Goal { words: "Do it.".into(), by, gives: None, sees: None, tasks: None }),
+            StepAction::Do(Goal {
+                words: "Do it.".into(),
+                by,
+                gives: None,
+                sees: None,
+                hides_request: false,
+                tasks: None,
+            }),
         )
     }
 
@@ -311,7 +323,7 @@ mod tests {
 
     fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-        Workflow { name: name.into(), returns, returns_text: true, steps, description: None }
+        Workflow { name: name.into(), returns, returns_text: true, steps, description: None, form: FORM }
     }
 
     fn of(steps: Vec<Step>) -> RunBound {
@@ -390,7 +402,7 @@ mod tests {
     fn f7_tasks_count_as_goals_in_child_threads_one_level_deeper() {
         let mut step = goal("frame", &["x", "y"]);
         if let StepAction::Do(goal) = &mut step.work {
-            goal.tasks = Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 });
+            goal.tasks = Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8, supervise: None });
         }
         let found = of(vec![Step { tries: 2, ..step }, goal("answer", &["x"])]);
         assert_eq!(
@@ -405,6 +417,21 @@ mod tests {
         assert_eq!(found.nesting, ["one", "x", "helper"]);
         // No task has to be given.
         assert_eq!(found.certain_of, BTreeMap::from([("x".into(), 2), ("y".into(), 1)]));
+    }
+
+    #[test]
+    fn f3_a_supervised_task_counts_as_a_supervised_goal_in_a_thread_of_the_workflow() {
+        let mut step = goal("frame", &["x"]);
+        if let StepAction::Do(goal) = &mut step.work {
+            let supervise = Some(Supervisor::Agent("auditor".into()));
+            goal.tasks = Some(crate::spec::TaskRule { by: "helper".into(), at_most: 2, supervise });
+        }
+        let found = of(vec![step]);
+        assert_eq!(found.asked_of["helper"], BoundCount::from_fixed(10));
+        assert_eq!(found.asked_of["auditor"], BoundCount::from_fixed(4));
+        // The goal, and for each of two tasks its own thread and seven requests.
+        assert_eq!((found.children, found.depth), (BoundCount::from_fixed(17), 4));
+        assert_eq!(found.nesting, ["one", "x", "a supervised task", "helper"]);
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use crate::known::REQUEST;
 use crate::spec::{
-    Budget, Condition, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest,
-    Workflow,
+    Budget, Condition, Goal, Path, QuestionStep, RepeatUntil, Step, StepAction, Supervisor, ValueSource,
+    ValueTest, Workflow,
 };
 
 /// One step as one or more sentences.
@@ -66,28 +66,7 @@ pub fn write_sentence(step: &Step) -> String {
 
 fn describe_work(work: &StepAction) -> String {
     match work {
-        StepAction::Do(goal) => {
-            let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
-            let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), end_sentence(&goal.words));
-            if let Some(gives) = &goal.gives {
-                text.push_str(&format!(" The output is <{}>.", gives.local));
-            }
-            match goal.sees.as_deref() {
-                None => {}
-                Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => text.push_str(&format!(" It sees only {}.", describe_sees(sees))),
-            }
-            if let Some(tasks) = &goal.tasks {
-                let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
-                let many = if tasks.at_most == 1 {
-                    "1 task".to_owned()
-                } else {
-                    format!("up to {} tasks", tasks.at_most)
-                };
-                text.push_str(&format!(" {who} {many} to {}.", tasks.by));
-            }
-            text
-        }
+        StepAction::Do(goal) => describe_goal(goal),
         StepAction::Call(call) => {
             let fields: Vec<String> = call
                 .fields
@@ -131,6 +110,32 @@ fn describe_work(work: &StepAction) -> String {
             format!("repeats these steps until {enough}, {at_most} times at most")
         }
     }
+}
+
+fn describe_goal(goal: &Goal) -> String {
+    let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
+    let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), end_sentence(&goal.words));
+    if let Some(gives) = &goal.gives {
+        text.push_str(&format!(" The output is <{}>.", gives.local));
+    }
+    match goal.sees.as_deref() {
+        None if goal.hides_request => text.push_str(" It does not see the request."),
+        None => {}
+        Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
+        Some(sees) => text.push_str(&format!(" It sees only {}.", describe_sees(sees, goal.hides_request))),
+    }
+    if let Some(tasks) = &goal.tasks {
+        let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
+        let many =
+            if tasks.at_most == 1 { "1 task".to_owned() } else { format!("up to {} tasks", tasks.at_most) };
+        let watched = match &tasks.supervise {
+            Some(Supervisor::Agent(agent)) => format!(", each supervised by {agent}"),
+            Some(Supervisor::Person) => ", each supervised by a person".to_owned(),
+            None => String::new(),
+        };
+        text.push_str(&format!(" {who} {many} to {}{watched}.", tasks.by));
+    }
+    text
 }
 
 /// What follows if a question has no answer in time.
@@ -215,10 +220,12 @@ fn describe_test(test: &ValueTest) -> String {
 
 /// The part that a goal with `sees` sees. The request is always there, as a whole unless a path
 /// leads into it.
-fn describe_sees(sees: &[Path]) -> String {
+fn describe_sees(sees: &[Path], hides_request: bool) -> String {
     let is_whole_request = |path: &&Path| path.goal == REQUEST && path.fields.is_empty();
     let mut names: Vec<String> = Vec::new();
-    if sees.iter().all(|path| path.goal != REQUEST || path.fields.is_empty()) {
+    let names_request = |path: &Path| path.goal == REQUEST;
+    let is_shown = !hides_request || sees.iter().any(names_request);
+    if is_shown && sees.iter().all(|path| !names_request(path) || path.fields.is_empty()) {
         names.push("the request".to_owned());
     }
     names.extend(sees.iter().filter(|path| !is_whole_request(path)).map(Path::text));
@@ -280,7 +287,8 @@ mod tests {
             by: vec!["a".into(), "b".into(), "c".into()],
             gives: Some(name("review")),
             sees: Some(vec![]),
-            tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 }),
+            hides_request: false,
+            tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8, supervise: None }),
         };
         let field = |name: &str, source| PayloadField {
             name: name.into(),
@@ -330,6 +338,7 @@ mod tests {
             returns_text: true,
             steps,
             description: None,
+            form: crate::spec::FORM,
         };
         let told: Vec<String> =
             write_sentences(&workflow).iter().map(|one| format!("{} {}", one.number, one.text)).collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use systole_kit::{Payload, namespaces};
 
+use crate::converged::is_converged_word;
 use crate::spec::Path;
 use crate::tree::TreeNode;
 
@@ -168,12 +169,12 @@ impl KnownOutputs {
     }
 }
 
-/// Whether an output reports that nothing is left to change.
-pub(crate) fn is_converged(payload: &Payload) -> bool {
+/// Whether an output reports that nothing is left to change, to a request of that form.
+pub(crate) fn is_converged(payload: &Payload, form: u32) -> bool {
     if payload.is_marked("converged") {
         return true;
     }
-    payload.name().is_named(namespaces::WORKFLOW, "goal-output") && payload.text().trim() == "CONVERGED"
+    payload.name().is_named(namespaces::WORKFLOW, "goal-output") && is_converged_word(&payload.text(), form)
 }
 
 impl KnownOutputs {

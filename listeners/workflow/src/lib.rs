@@ -6,8 +6,10 @@
 mod ask_person;
 pub mod bound;
 mod condition;
+mod converged;
 pub mod explain;
 mod facts;
+mod field_words;
 pub mod goal_request;
 mod items;
 mod known;
@@ -20,6 +22,8 @@ mod tree;
 mod visible_outputs;
 mod walk;
 
+pub use converged::{CONVERGED, is_converged_word};
+pub use field_words::{WordPart, escape_fields, split_words};
 pub use items::call_payload;
 pub use listener::WorkflowListener;
 

@@ -19,6 +19,9 @@ use crate::note::TurnNote;
 use crate::spec::Workflow;
 use crate::walk::{self, WalkTurn};
 
+/// The notice of a loop that ended at its limit.
+const LOOP_LIMIT: &str = "workflow.loop-limit";
+
 /// A running workflow.
 pub struct WorkflowListener {
     name: String,
@@ -98,6 +101,11 @@ impl WorkflowListener {
             run = Self::read_view(workflow, line).await?;
             turn = run.walk_turn(asked.stamp.turn);
         }
+        if let WalkTurn::Items(note, _) | WalkTurn::Final(note, _) = &turn {
+            for words in &note.reached {
+                line.notice(LOOP_LIMIT, words).await?;
+            }
+        }
         Ok(match turn {
             WalkTurn::Items(note, items) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
@@ -174,7 +182,9 @@ impl ListenerRun {
     }
 
     fn walk_turn(&self, turn: u32) -> WalkTurn {
-        if self.is_branch() {
+        if walk::is_task(&self.request) {
+            walk::walk_task(&self.workflow, (&self.request, &self.asked_by), &self.facts, turn)
+        } else if self.is_branch() {
             walk::walk_branch(&self.workflow, &self.request, &self.facts, turn)
         } else {
             walk::walk_workflow(&self.workflow, &self.request, &self.facts, turn)

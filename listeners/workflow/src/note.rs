@@ -18,6 +18,8 @@ pub(crate) struct TurnNote {
     pub(crate) decided: Vec<NotedDecision>,
     /// The outputs of supervised goals that were compared with their commitments.
     pub(crate) reconciled: Vec<NotedComparison>,
+    /// The loops that reached their limit. They are not part of the payload: each is a notice of the turn.
+    pub(crate) reached: Vec<String>,
 }
 
 /// A comparison of an output with its commitment.

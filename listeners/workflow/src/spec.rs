@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The form in which workflows write their requests today.
+pub const FORM: u32 = 2;
+
 /// A workflow: a list of steps, done in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
@@ -19,6 +22,9 @@ pub struct Workflow {
     /// What it is for, in words for people.
     #[serde(default)]
     pub description: Option<String>,
+    /// The form of its requests, [`FORM`] today. In form 1, the first, agents take only the exact word `CONVERGED`.
+    #[serde(default = "first_form")]
+    pub form: u32,
 }
 
 /// The name of an element.
@@ -72,6 +78,10 @@ const fn once() -> u32 {
     1
 }
 
+const fn first_form() -> u32 {
+    1
+}
+
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -113,7 +123,7 @@ pub enum StepAction {
 /// A goal that agents pursue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
-    /// What is to be done, as the composer wrote it.
+    /// What is to be done, as the composer wrote it. Since form 2 it may name fields of the request.
     pub words: String,
     /// The agents, each of which pursues it.
     pub by: Vec<String>,
@@ -123,6 +133,9 @@ pub struct Goal {
     /// What its context shows; none: everything before it.
     #[serde(default)]
     pub sees: Option<Vec<Path>>,
+    /// Whether its context leaves out the request, unless `sees` names it.
+    #[serde(default)]
+    pub hides_request: bool,
     /// To whom the agent may give tasks.
     #[serde(default)]
     pub tasks: Option<TaskRule>,
@@ -135,6 +148,9 @@ pub struct TaskRule {
     pub by: String,
     /// How many tasks there may be.
     pub at_most: u32,
+    /// Who supervises each task. Then the workflow runs it as a goal; otherwise the agent answers it alone.
+    #[serde(default)]
+    pub supervise: Option<Supervisor>,
 }
 
 /// A listener that is called.

@@ -65,6 +65,12 @@ pub(super) fn say_partial(screen: Screen, record: &ApiRecord) {
     screen.say(format!("note: {} reports that this is only a part of the answer", record.from));
 }
 
+/// The note on a loop of a workflow that ended at its limit.
+pub(super) fn find_loop_limit(record: &ApiRecord) -> Option<String> {
+    let told = read_error(record.body.as_bytes()).filter(|_| record.kind == "message")?;
+    (told.code == "workflow.loop-limit").then(|| format!("note: {}", told.message))
+}
+
 /// Whether the text of an answer is its whole content.
 fn is_words(payload: &Payload) -> bool {
     let name = payload.name();

@@ -53,7 +53,8 @@ fn words_of(context: &Value) -> Vec<String> {
 
 /// The conversation in a request, without the text around it.
 fn conversation(body: &Value) -> String {
-    if body["contents"].is_null() { body["messages"].to_string() } else { body["contents"].to_string() }
+    let of_form = ["messages", "input", "contents"].into_iter().find(|name| !body[*name].is_null());
+    body[of_form.unwrap_or("messages")].to_string()
 }
 
 fn three_questions(form: &str, dialect: &str, together: bool) {

@@ -68,7 +68,9 @@ fn e20_the_picture_of_a_real_server_reaches_a_model_of_every_provider() {
     let image = tiny_image();
     let url = format!("data:image/png;base64,{image}");
     let found = |body: &Value, place: &str| body.pointer(place).cloned().unwrap_or_default();
-    let [openai, responses, anthropic, gemini, ollama] = bodies.as_slice() else { panic!("{}", bodies.len()) };
+    let [openai, responses, anthropic, gemini, ollama] = bodies.as_slice() else {
+        panic!("{}", bodies.len())
+    };
     assert_eq!(found(openai, "/messages/4/content/1/image_url/url"), url, "{openai}");
     assert_eq!(found(responses, "/input/2/output/2/image_url"), url, "{responses}");
     assert_eq!(found(anthropic, "/messages/2/content/0/content/2/source/data"), image, "{anthropic}");

@@ -241,6 +241,33 @@ workflows:
 }
 
 #[test]
+fn f1_a_first_goal_has_the_fields_in_its_words_and_no_context_if_the_request_is_hidden() {
+    let goals = "
+payloads: {dish-request: {ingredients: line}}
+workflows:
+  recipe-creator:
+    accepts: [dish-request]
+    by: writer
+    request: hidden
+    goals:
+      - brainstorm: Brainstorm 3 dishes with $ingredients.
+      - select: Choose the best one.
+";
+    let house = WorkflowHouse::build(goals, "- {say: Chutney., times: always}\n");
+    let ran = house.systole(&["send", "dish-request", "ingredients=coconut & chillies"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let head = "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\">\n<workflow name=\"recipe-creator\">\n\n";
+    let tail = "\n\n</workflow>\n</goal-request>";
+    let first =
+        "<current-goal id=\"brainstorm\">\nBrainstorm 3 dishes with coconut &amp; chillies.\n</current-goal>";
+    let context = "<context>\n  <goal id=\"brainstorm\">\nChutney.\n  </goal>\n</context>\n\n";
+    let second = "<current-goal id=\"select\">\nChoose the best one.\n</current-goal>";
+    let expected = [format!("{head}{first}{tail}"), format!("{head}{context}{second}{tail}")];
+    assert_eq!(house.goals_in_order(), expected);
+    house.judged();
+}
+
+#[test]
 fn f6_a_branch_from_another_sender_is_refused() {
     let goals = "
 workflows:
@@ -255,6 +282,9 @@ workflows:
     let ran = house.systole(&["send", "--file", "branch.xml", "--to", "open"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("<branch> is for open itself, and operator sent it"), "{ran:?}");
+    // It is named to no outsider.
+    let unknown = house.systole(&["send", "brunch", "step=answer"]);
+    assert!(unknown.code != Some(0) && !unknown.stderr.contains("branch"), "{unknown:?}");
 }
 
 #[test]

@@ -122,6 +122,31 @@ workflows:
 }
 
 #[test]
+fn f2_ask_prints_that_a_loop_reached_its_limit_and_the_log_has_its_code() {
+    let goals = "
+workflows:
+  polish:
+    by: writer
+    goals:
+      - draft: {repeat: {until: converged, at_most: 2}, goals: [improve: Improve it.]}
+      - answer: {do: Give it., sees: [draft]}
+";
+    let replies = r#"
+- {if: '<current-goal id="improve"', say: better, times: always}
+- {if: '<current-goal id="answer">', need: [outcome="not-converged"], say: It is better., times: always}
+"#;
+    let house = WorkflowHouse::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "It is better."), "{ran:?}");
+    let note = "note: draft: the loop did not converge in 2 passes; the run goes on with the last one";
+    assert_eq!(ran.stderr.matches(note).count(), 1, "{ran:?}");
+    let records = house.records();
+    let limits =
+        records.iter().filter(|one| String::from_utf8_lossy(&one.body).contains("workflow.loop-limit"));
+    assert_eq!(limits.count(), 1);
+}
+
+#[test]
 fn h4_the_map_shows_workflows_as_sentences_and_the_steps_that_run() {
     let house = WorkflowHouse::build(GOALS, REPLIES);
     let running = house.run();

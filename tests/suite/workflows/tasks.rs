@@ -60,7 +60,7 @@ fn f3_a_goal_gives_tasks_that_run_at_once_and_gives_its_payload_at_the_end() {
         let tasks: Vec<String> = house.goals().into_iter().filter(|goal| goal.contains("<task ")).collect();
         let task = |role: &str, words: &str| {
             format!(
-                "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\">\n<workflow name=\"tower\">\n\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n\n</workflow>\n</goal-request>"
+                "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\">\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n</goal-request>"
             )
         };
         assert_eq!(tasks, [task("historian", "When?"), task("poet", "Praise it.")], "{dialect}");
@@ -182,4 +182,43 @@ fn f3_check_counts_tasks_and_explain_and_graph_name_who_takes_them() {
     let ran = self::house("native", &tight, "- {say: x, times: always}\n").systole(&["check"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("children") && ran.stdout.contains('4'), "{}", ran.stdout);
+}
+
+#[test]
+fn f3_a_supervised_task_is_corrected_before_the_agent_that_gave_it_sees_the_output() {
+    let goals = "
+workflows:
+  tower:
+    by: writer
+    goals:
+      - frame: {do: Write of the tower., by: chief, tasks: {by: critic, at_most: 2, supervise: writer}}
+      - answer: Say it.
+";
+    let replies = r#"
+- {if: 'Do not pursue this goal yet.', say: '{"scope": "All of it."}', times: always}
+- {if: 'You have pursued this goal.', say: '{"met": "partly", "scope-left": true}', times: always}
+- {if: 'It was corrected once', say: '{"value": "continue", ".": ""}', times: always}
+- {if: 'Judge how this goal was pursued.', say: '{"value": "reorient", ".": "Say the year."}', times: always}
+- {if: '<correction source="supervisor">', say: In 1889., times: always}
+- {if: '<task role="historian" parent-goal="frame">', say: Long ago., times: always}
+- {if: '<current-goal id="frame">', call: {task: {role: historian, text: When?}}, times: always}
+- {if: 'Tasks: 1 of 2 given', need: ['In 1889\.'], say: It is from 1889., times: always}
+- {if: '<current-goal id="answer">', need: [from 1889], say: Since 1889., times: always}
+"#;
+    let house = house("native", goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "Since 1889.\n"), "{ran:?}");
+    let task = "<task role=\"historian\" parent-goal=\"frame\">\nWhen?\n</task>\n\n";
+    let correction = "<correction source=\"supervisor\">\nSay the year.\n</correction>\n</goal-request>";
+    let corrected = format!("{task}{correction}");
+    assert_eq!(
+        house.goals().iter().filter(|goal| goal.ends_with(&corrected)).count(),
+        1,
+        "{:?}",
+        house.goals()
+    );
+    let ran = house.systole(&["workflow", "explain"]);
+    let explained = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(explained.contains("It may give up to 2 tasks to critic, each supervised by writer."), "{ran:?}");
+    house.judged();
 }

@@ -2,6 +2,8 @@
 //!
 //! Input: an Agentfile and its steps. Output: text. This module decides only names and layout.
 
+use systole_workflow::escape_fields;
+
 use super::ConversionNote;
 use super::declarations::Declared;
 use super::labels::Labels;
@@ -234,7 +236,7 @@ fn step(declared: &Declared, planned: &Planned, names: &Names<'_>, one: &Step) -
 }
 
 fn goal(declared: &Declared, planned: &Planned, names: &Names<'_>, goal: &Goal) -> Entry {
-    let mut entries = vec![Entry::new("do", text(&goal.words))];
+    let mut entries = vec![Entry::new("do", text(&escape_fields(&goal.words)))];
     let by: Vec<String> = goal.by.iter().map(|name| names.agent(name)).collect();
     match by.as_slice() {
         [] => {}

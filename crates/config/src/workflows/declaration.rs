@@ -13,6 +13,8 @@ pub(crate) struct WorkflowDeclaration {
     pub(crate) description: Option<String>,
     /// The agent for goals that name none.
     pub(crate) by: Option<At<String>>,
+    /// Whether goals that do not say it leave out the request.
+    pub(crate) hides_request: bool,
     /// Who takes tasks, for goals that do not say it.
     pub(crate) tasks: Option<Tasks>,
     /// Who supervises goals: an agent, or a person.
@@ -65,10 +67,12 @@ pub(crate) enum Work {
 }
 
 pub(crate) struct Goal {
-    pub(crate) words: String,
+    pub(crate) words: At<String>,
     pub(crate) by: Vec<At<String>>,
     pub(crate) gives: Option<At<String>>,
     pub(crate) sees: Option<Vec<At<String>>>,
+    /// Whether it leaves out the request, if it says so itself.
+    pub(crate) hides_request: Option<At<bool>>,
     pub(crate) tasks: Option<Tasks>,
 }
 

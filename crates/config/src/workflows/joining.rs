@@ -55,7 +55,9 @@ pub(crate) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
         }
         if let Some(party) = declared.parties.get_mut(at) {
             for one in &named {
-                add(&mut party.task_takers, &one.task_takers);
+                let others = one.task_takers.iter().filter(|taker| taker.value != party.key.value);
+                let others: Vec<At<String>> = others.cloned().collect();
+                add(&mut party.task_takers, &others);
             }
             party.peers = named.into_iter().filter(|one| one.is_called).map(|one| one.name).collect();
         }
@@ -128,6 +130,7 @@ fn peers_of(
                 };
                 let tasks_path = if goal.tasks.is_some() { path.clone() } else { party.path() };
                 let tasks_path = format!("{tasks_path}.tasks");
+                let supervised = workflow.tasks_of(goal).and_then(|tasks| tasks.supervise.as_ref());
                 let taker = workflow.tasks_of(goal).map(|tasks| &tasks.by);
                 let taker = taker.filter(|taker| known(diagnostics, taker, &tasks_path));
                 for name in agents(diagnostics, workflow, goal, step, &path) {
@@ -138,12 +141,18 @@ fn peers_of(
                             mute.push((taker.at.start, &name.value));
                             can_give_tasks(diagnostics, declared, name, taker, &tasks_path);
                         }
-                        let task_takers: Vec<At<String>> = taker.into_iter().cloned().collect();
+                        // A supervised task goes to the workflow, which runs it.
+                        let by_workflow =
+                            supervised.map(|by| At { at: by.at, value: party.key.value.clone() });
+                        let task_takers: Vec<At<String>> = taker
+                            .map(|taker| by_workflow.unwrap_or_else(|| taker.clone()))
+                            .into_iter()
+                            .collect();
                         put(Peer { name: name.clone(), is_agent: true, is_called: true, task_takers });
                     }
                 }
                 if let Some(taker) = taker {
-                    put(Peer::new(taker, true, false));
+                    put(Peer::new(taker, true, supervised.is_some()));
                 }
             }
             Work::Call { to: Some(to), .. } if is_party(diagnostics, declared, to, &path) => {
@@ -152,7 +161,8 @@ fn peers_of(
             _ => {}
         }
     }
-    for name in supervising::check(diagnostics, declared, party, workflow) {
+    let of_tasks = supervising::check_tasks(diagnostics, declared, party, workflow);
+    for name in supervising::check(diagnostics, declared, party, workflow).into_iter().chain(of_tasks) {
         put(Peer::new(name, true, true));
     }
     found
@@ -313,6 +323,18 @@ pub(crate) fn link(
         }
         one.agent().into_iter().for_each(|agent| give(agent, supervising::OF_SUPERVISOR));
     }
+    for party in &declared.parties {
+        let Some(workflow) = &party.workflow else { continue };
+        for (_, by, taker) in supervising::list_of_tasks(party, workflow) {
+            let mut give = |agent: &At<String>, local: &str| {
+                let name = At { at: agent.at, value: local.to_owned() };
+                let found = lookup.of_vocabulary(VOCABULARY, &name);
+                given.extend(found.map(|element| (agent.value.clone(), element)));
+            };
+            supervising::OF_AGENT.iter().for_each(|local| give(taker, local));
+            give(by, supervising::OF_SUPERVISOR);
+        }
+    }
     for one in resolved.iter_mut() {
         let at = one.party.key.at;
         let mut both = |[taken, given]: [&str; 2]| {
@@ -321,8 +343,11 @@ pub(crate) fn link(
             one.accepts.extend(named(taken));
             one.returns.extend(named(given));
         };
-        if one.party.workflow.is_some() {
+        if let Some(workflow) = &one.party.workflow {
             both(BRANCH);
+            if !supervising::list_of_tasks(one.party, workflow).is_empty() {
+                both(GOAL);
+            }
         }
         if one.party.agent_config.as_ref().is_some_and(|agent_config| agent_config.serves_goals) {
             both(GOAL);

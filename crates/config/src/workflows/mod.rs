@@ -4,7 +4,7 @@
 //! `declaration`. `steps`, `works` and `conditions` read the written values, each on its own. `joining` turns a
 //! workflow into a party, and adds what its agents accept and return. `resolve` checks names, paths and types against
 //! the composition. It uses `scope` for what a step can see, `paths` for paths into a payload, `judging` for values,
-//! `filling` for the payloads of calls, `supervising` for the supervisors of goals, and `finals` for the last step.
+//! `filling` for the payloads of calls, `words` for the fields in the words of goals, `supervising` for the supervisors of goals, and `finals` for the last step.
 //! `limits` compares the bound with the budgets.
 //!
 //! This module runs no workflow. Output: `systole_workflow::spec::Workflow`, plain data.
@@ -25,6 +25,9 @@ mod step_order;
 mod step_values;
 mod steps;
 mod supervising;
+#[cfg(test)]
+mod tests;
+mod words;
 mod works;
 
 pub(super) use declaration::WorkflowDeclaration;

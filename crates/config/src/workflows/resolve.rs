@@ -10,6 +10,7 @@ use systole_workflow::spec::{self, ElementName};
 use super::super::compose::Composed;
 use super::super::diagnostic::Diagnostic;
 use super::super::diagnostics::Diagnostics;
+use super::super::era::Era;
 use super::super::file_sections::Declared;
 use super::super::names::one_of;
 use super::super::party::Party;
@@ -22,7 +23,7 @@ use super::scope::{Gives, Known, Scope};
 use super::step_order::StepOrder;
 use super::step_values::{Condition, Until, With};
 use super::steps::REQUEST;
-use super::{is_own, judging};
+use super::{is_own, judging, words};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, Listener, Schema};
 
@@ -34,7 +35,12 @@ pub(crate) struct Resolution {
 }
 
 /// Looks everything up.
-pub(crate) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared, composed: &Composed) -> Resolution {
+pub(crate) fn resolve(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    composed: &Composed,
+    era: Era,
+) -> Resolution {
     let mut made = Resolution { workflows: Vec::new(), warnings: Vec::new() };
     if declared.parties.iter().all(|party| party.workflow.is_none()) {
         return made;
@@ -48,6 +54,7 @@ pub(crate) fn resolve(diagnostics: &mut Diagnostics, declared: &Declared, compos
             workflow,
             composed,
             models: &models,
+            era,
             order: StepOrder::of(workflow),
             warnings: Vec::new(),
         };
@@ -69,6 +76,7 @@ pub(super) struct Resolving<'d, 'm> {
     pub(super) workflow: &'d WorkflowDeclaration,
     composed: &'d Composed,
     models: &'m [Option<SchemaModel>],
+    era: Era,
     order: StepOrder,
     warnings: Vec<(usize, Diagnostic)>,
 }
@@ -91,6 +99,7 @@ impl<'m> Resolving<'_, 'm> {
             returns_text,
             steps,
             description: self.workflow.description.clone(),
+            form: self.era.workflow_form,
         })
     }
 
@@ -342,15 +351,21 @@ impl<'m> Resolving<'_, 'm> {
             .sees
             .as_ref()
             .map(|sees| self.resolve_seen(diagnostics, sees, scope, &format!("{place}.sees")));
+        words::check_request(diagnostics, goal, place);
+        if self.era.workflow_form > 1 {
+            words::check_fields(diagnostics, scope, &goal.words, place);
+        }
         spec::Goal {
-            words: goal.words.clone(),
+            words: goal.words.value.clone(),
             by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
             gives: self.link(goal).map(element_name),
             sees,
-            tasks: self
-                .workflow
-                .tasks_of(goal)
-                .map(|tasks| spec::TaskRule { by: tasks.by.value.clone(), at_most: tasks.at_most }),
+            hides_request: goal.hides_request.as_ref().map_or(self.workflow.hides_request, |own| own.value),
+            tasks: self.workflow.tasks_of(goal).map(|tasks| spec::TaskRule {
+                by: tasks.by.value.clone(),
+                at_most: tasks.at_most,
+                supervise: tasks.supervise.as_ref().map(super::supervising::name_supervisor),
+            }),
         }
     }
 

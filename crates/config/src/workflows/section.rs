@@ -5,13 +5,13 @@
 use super::super::agents::{ANSWER, ASK};
 use super::super::delivery::AcceptedSet;
 use super::super::diagnostics::Diagnostics;
-use super::super::forms::{AnyText, NameSet, NamedSection, PartyMap, PartyName, YesNo};
+use super::super::forms::{AnyText, NameSet, NamedSection, PartyMap, PartyName, WordOf, YesNo};
 use super::super::party::{Party, or_talk};
 use super::super::section::{Form, form, section};
 use super::super::tree::{Node, Value};
 use super::super::value::At;
 use super::declaration::WorkflowDeclaration;
-use super::step_keys::{StepBudget, StepList, TaskKeys};
+use super::step_keys::{RequestWord, StepBudget, StepList, TaskKeys};
 use super::steps;
 use systole_core::types::codes::Code;
 
@@ -21,6 +21,7 @@ section! {
         returns: optional("[answer] of talk") <NameSet> "the one payload that its last step gives";
         by: optional("none") <PartyName> "the agent of goals that name none";
         supervise: optional("none") <PartyName> "the agent that supervises its goals, or `person`";
+        request: default(false) <WordOf<RequestWord>> "whether its goals see the request: `shown` or `hidden`";
         tasks: optional("none") <TaskKeys> "lets the agent of a goal give tasks, which run in child threads";
         budget: optional("none") <StepBudget> "what each child of its steps may use, unless the step says otherwise";
         entry: default(true) <YesNo> "whether it takes messages from outside";
@@ -68,6 +69,7 @@ fn declare_workflow(diagnostics: &mut Diagnostics, one: NamedSection<WorkflowKey
             steps::no_id_twice(diagnostics, &declared.steps, path.0);
         }
         declared.description = keys.description.map(|description| description.value);
+        declared.hides_request = keys.request.value;
         declared.tasks = keys.tasks.and_then(|tasks| tasks.value.declare());
         (declared.by, declared.supervise) = (keys.by, keys.supervise);
     }

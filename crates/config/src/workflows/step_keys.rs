@@ -24,6 +24,7 @@ section! {
         by: optional("`by` of the workflow") <Unread<OneOrMore>> "the agent that pursues the goal, or a list of agents that each pursue it";
         gives: optional("text") <Unread<AnyText>> "the payload that a goal gives, by local name";
         sees: optional("everything done before it") <Unread<NameSet>> "what the goal sees: ids and paths; `[]` hides the request too";
+        request: optional("`request` of the workflow") <Unread<WordOf<RequestWord>>> "whether the goal sees the request: `shown` or `hidden`";
         tasks: optional("`tasks` of the workflow") <Unread<TaskKeys>> "lets the agent of a goal give tasks, which run in child threads";
         call: optional("none") <Unread<AnyText>> "the element that is sent to a listener";
         to: optional("none") <Unread<PartyName>> "the listener that is called; required beside `call`";
@@ -62,6 +63,7 @@ section! {
     }
 }
 
+word_choice! { RequestWord: bool { "shown" = false, "hidden" = true } }
 word_choice! { FailureWord: bool { "stop" = false, "keep" = true } }
 
 form! {
@@ -96,13 +98,14 @@ section! {
     pub(super) TaskKeys {
         by: required("by: AGENT, which takes the tasks") <PartyName> "the agent that takes the tasks";
         at_most: default(8) <CountWithin<1, 32>> "tasks of one goal and agent, {bounds}";
+        supervise: optional("none") <PartyName> "the agent that supervises each task, or `person`";
     }
 }
 
 impl TaskKeys {
     /// The rule, if it names an agent.
     pub(super) fn declare(self) -> Option<Tasks> {
-        Some(Tasks { by: self.by?, at_most: self.at_most.value })
+        Some(Tasks { by: self.by?, at_most: self.at_most.value, supervise: self.supervise })
     }
 }
 

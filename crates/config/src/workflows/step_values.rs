@@ -7,6 +7,8 @@ use super::super::value::At;
 pub(crate) struct Tasks {
     pub(crate) by: At<String>,
     pub(crate) at_most: u32,
+    /// Who supervises each task.
+    pub(crate) supervise: Option<At<String>>,
 }
 
 /// The sources of a call's fields.

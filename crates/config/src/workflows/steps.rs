@@ -63,9 +63,9 @@ pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &
     }
 }
 
-/// Words that cannot be the id of a step.
+/// Words that cannot be the id of a step. `request` is one of them for two reasons.
 pub(crate) fn taken_ids() -> impl Iterator<Item = &'static str> {
-    step_keys().chain([REQUEST])
+    step_keys()
 }
 
 fn is_keyword(word: &str) -> bool {
@@ -146,7 +146,7 @@ fn check_id(diagnostics: &mut Diagnostics, id: &At<String>, path: &str, value: &
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.len() <= limits::STEP_ID_BYTES
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let (message, fix) = if is_keyword(text) {
+    let (message, fix) = if is_keyword(text) && text != REQUEST {
         let what = match &value.value {
             Value::Text { text, .. } if text.len() <= 20 => text.as_str(),
             _ => "…",
@@ -194,7 +194,7 @@ fn body(
         let words = value::text(diagnostics, node, own_path)?;
         return Some(Step {
             id,
-            work: works::words_alone(words.value),
+            work: works::words_alone(words),
             at_once: limits::STEPS_AT_ONCE,
             budget: budget.cloned(),
             keys: Box::default(),
@@ -284,7 +284,7 @@ fn work(diagnostics: &mut Diagnostics, keys: &StepKeys, path: &str, budget: Opti
         return Work::Unread;
     }
     let allowed: &[&str] = match work {
-        "do" => &["by", "gives", "sees", "tasks", "budget", "supervise"],
+        "do" => &["by", "gives", "sees", "request", "tasks", "budget", "supervise"],
         "call" => &["to", "with", "budget"],
         "ask" => &["choices", "shows", "expires", "otherwise"],
         "goals" => &["repeat", "budget", "supervise"],

@@ -56,10 +56,54 @@ fn collect<'d>(steps: &'d [Step], around: Option<&'d At<String>>, found: &mut Ve
 /// The supervisor of the goal in this step, if it is one.
 pub(super) fn of_step(workflow: &WorkflowDeclaration, id: &str) -> Option<Supervisor> {
     let found = goals(workflow).into_iter().find(|one| one.step.id.value == id)?;
-    Some(match found.agent() {
-        Some(agent) => Supervisor::Agent(agent.value.clone()),
-        None => Supervisor::Person,
-    })
+    Some(name_supervisor(found.by))
+}
+
+/// The supervisor of that name.
+pub(super) fn name_supervisor(by: &At<String>) -> Supervisor {
+    if by.value == PERSON { Supervisor::Person } else { Supervisor::Agent(by.value.clone()) }
+}
+
+/// The supervisors of the tasks of a workflow's goals, each once, with the agent that takes the tasks and the path of
+/// the rule.
+pub(super) fn list_of_tasks<'d>(
+    party: &Party,
+    workflow: &'d WorkflowDeclaration,
+) -> Vec<(String, &'d At<String>, &'d At<String>)> {
+    let mut found: Vec<(String, &At<String>, &At<String>)> = Vec::new();
+    for step in workflow.every_step() {
+        let Work::Do(goal) = &step.work else { continue };
+        let Some(tasks) = workflow.tasks_of(goal) else { continue };
+        let Some(by) = &tasks.supervise else { continue };
+        let path =
+            if goal.tasks.is_some() { format!("{}.{}", party.path(), step.id.value) } else { party.path() };
+        if !found.iter().any(|(_, known, _)| known.at == by.at) {
+            found.push((format!("{path}.tasks.supervise"), by, &tasks.by));
+        }
+    }
+    found
+}
+
+/// The agents that supervise tasks. Reports mistakes in their names.
+pub(super) fn check_tasks<'d>(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    party: &Party,
+    workflow: &'d WorkflowDeclaration,
+) -> Vec<&'d At<String>> {
+    let mut agents = Vec::new();
+    for (path, by, taker) in list_of_tasks(party, workflow) {
+        if by.value == PERSON || !is_agent(diagnostics, declared, by, &path) {
+            continue;
+        }
+        if by.value == taker.value {
+            let message = format!("{path}: `{}` would supervise itself", by.value);
+            let fix = "another agent, or person";
+            diagnostics.report_value_beside(by.at, &message, fix, (taker.at, "who takes the tasks"));
+        }
+        agents.push(by);
+    }
+    agents
 }
 
 /// Reports mistakes in every `supervise` of a workflow, and returns the supervising agents.

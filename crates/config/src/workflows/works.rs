@@ -7,6 +7,7 @@ use systole_kit::schema::find_nearest;
 use super::super::diagnostics::Diagnostics;
 use super::super::forms::read_late;
 use super::super::names::one_of;
+use super::super::value::At;
 use super::declaration::{Goal, Question, Step, Work};
 use super::step_keys::StepKeys;
 use crate::limits::DAY;
@@ -16,8 +17,8 @@ use systole_core::types::codes::Code;
 pub(super) const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
 
 /// The work of a step that is only text.
-pub(super) fn words_alone(words: String) -> Work {
-    Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None, tasks: None })
+pub(super) fn words_alone(words: At<String>) -> Work {
+    Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None, hides_request: None, tasks: None })
 }
 
 pub(super) fn goal(diagnostics: &mut Diagnostics, keys: &StepKeys) -> Work {
@@ -27,8 +28,9 @@ pub(super) fn goal(diagnostics: &mut Diagnostics, keys: &StepKeys) -> Work {
     let sees = read_late(diagnostics, &keys.sees).map(|sees| sees.value);
     let sees = sees.or_else(|| keys.own.has("sees").then(Vec::new));
     let tasks = read_late(diagnostics, &keys.tasks).and_then(|tasks| tasks.value.declare());
+    let hides_request = read_late(diagnostics, &keys.request);
     let Some(words) = words else { return Work::Unread };
-    Work::Do(Goal { words: words.value, by, gives, sees, tasks })
+    Work::Do(Goal { words, by, gives, sees, hides_request, tasks })
 }
 
 pub(super) fn call(diagnostics: &mut Diagnostics, keys: &StepKeys) -> Work {

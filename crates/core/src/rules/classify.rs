@@ -202,8 +202,9 @@ fn choose_addressee(
 }
 
 fn refuse_untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
-    let mut known: Vec<String> =
-        reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
+    // What a listener sends itself is of no interest to others.
+    let shown = || reachable.iter().flat_map(|l| l.accepts.iter().filter(|one| l.shows_outside(one)));
+    let mut known: Vec<String> = shown().map(|e| e.name.to_string()).collect();
     known.sort();
     known.dedup();
     let expected = if known.is_empty() {
@@ -227,7 +228,8 @@ fn refuse_untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusa
     if taken.contains(&element) {
         return refusal;
     }
-    match nearest_of(element, &taken) {
+    let shown: Vec<&QName> = shown().map(|one| &one.name).collect();
+    match nearest_of(element, &shown) {
         Some(fix) => refusal.fixed_by(fix),
         None => refusal,
     }

@@ -341,10 +341,12 @@ pub struct ElementSchema {
 }
 
 impl ElementSchema {
-    /// Whether only its own listener sends it: an order of a workspace, or the form of an MCP server.
+    /// Whether only its own listener sends it, or sees its answer: an order of a workspace, the form of an MCP server, or
+    /// the branch of a workflow.
     pub fn is_for_itself(&self) -> bool {
         self.name.is_named(namespaces::WORKSPACE, "apply")
             || self.name.is_named(namespaces::MCP, "input-form")
+            || ["branch", "branch-output"].iter().any(|own| self.name.is_named(namespaces::WORKFLOW, own))
     }
 
     /// Whether its payloads refer to files, which only clients of the HTTP door bring.
@@ -407,6 +409,13 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// Whether an element of it is of interest to others. What a listener sends itself is not, and neither is what a
+    /// workflow exchanges with its agents.
+    pub fn shows_outside(&self, element: &ElementSchema) -> bool {
+        let is_workflow = || self.accepts.iter().any(|one| one.name.is_named(namespaces::WORKFLOW, "branch"));
+        !element.is_for_itself() && (*element.name.ns != *namespaces::WORKFLOW || !is_workflow())
+    }
+
     /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
     pub fn find_accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)

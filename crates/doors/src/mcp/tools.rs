@@ -32,10 +32,8 @@ pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
         .flat_map(|one| {
-            one.accepts
-                .iter()
-                .filter(|taken| !taken.is_for_itself() && !taken.brings_files())
-                .map(move |taken| (one, taken))
+            let is_offered = |taken: &&ElementSchema| one.shows_outside(taken) && !taken.brings_files();
+            one.accepts.iter().filter(is_offered).map(move |taken| (one, taken))
         })
         .collect();
     let mut taken_names = BTreeSet::new();
@@ -93,7 +91,7 @@ pub(crate) fn find_model(organism: &Composition, schema: SchemaId) -> Option<Sch
 /// The tools of a client, as `tools/list` shows them.
 pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
     let tools = open_to(organism, client);
-    let elements = tools.iter().flat_map(|tool| std::iter::once(tool.taken).chain(&tool.listener.returns));
+    let elements = tools.iter().flat_map(|tool| std::iter::once(tool.taken).chain(list_answers(tool)));
     let ids: BTreeSet<usize> = elements.map(|element| element.schema.0).collect();
     let models: BTreeMap<usize, SchemaModel> =
         ids.into_iter().filter_map(|id| Some((id, find_model(organism, SchemaId(id))?))).collect();
@@ -119,12 +117,18 @@ fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Opti
     words.truncate(words.floor_char_boundary(limits::TOOL_DESCRIPTION_BYTES));
     let mut shown = json!({"name": name, "description": words, "inputSchema": drawn.schema});
     // With one possible answer a host can know its form.
-    if let ([answer], Some(fields)) = (listener.returns.as_slice(), shown.as_object_mut())
+    let answers: Vec<&ElementSchema> = list_answers(tool).collect();
+    if let ([answer], Some(fields)) = (answers.as_slice(), shown.as_object_mut())
         && let Some(schema) = models.get(&answer.schema.0).and_then(|model| answer_schema(model, answer))
     {
         fields.insert("outputSchema".to_owned(), schema);
     }
     Some(shown)
+}
+
+/// The answers of a tool: what its listener gives only itself is none.
+fn list_answers<'c>(tool: &OpenTool<'c>) -> impl Iterator<Item = &'c ElementSchema> {
+    tool.listener.returns.iter().filter(|answer| tool.listener.shows_outside(answer))
 }
 
 /// The JSON Schema of an answer. `None` if the answer is one text, which needs no form beside it.

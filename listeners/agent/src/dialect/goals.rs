@@ -7,11 +7,12 @@ use serde::de::IgnoredAny;
 use systole_kit::extract::PayloadOrigin;
 use systole_kit::schema::PayloadFinding;
 use systole_kit::{DocumentLimits, Payload, namespaces};
+use systole_workflow::CONVERGED;
 
-use super::{AnswerRepair, ReadAnswer, json_schema, write_final};
+use super::{AnswerRepair, ReadAnswer, TurnRules, json_schema, write_final};
 use crate::contracts::{AgentContracts, ElementModel};
 use crate::failures::AgentFailure;
-use crate::goal::{self, AskedGoal, CONVERGED};
+use crate::goal::{self, AskedGoal};
 use crate::model_answer::HeardAnswer;
 use crate::show::describe_slip;
 
@@ -66,7 +67,7 @@ fn strip_fence(text: &str) -> (&str, bool) {
 
 /// Turns the final of a goal's call into the goal's output. A report stays a report: the workflow decides what it is
 /// worth.
-pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
+pub(super) fn settle_goal(contracts: &AgentContracts, allowed: TurnRules<'_>, taken: &mut ReadAnswer) {
     let Some(goal) = &contracts.goal else { return };
     let Some(ending) = taken.ending.take() else { return };
     if ending.name().is_named(namespaces::CORE, "final-report") {
@@ -81,6 +82,7 @@ pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
             &describe_finding(&finding, taken.ending_origin.as_ref()),
         );
     }
+    let ending = goal.fill_goal(ending);
     if let Some(words) = goal.supervision_fault(&ending) {
         return refuse_final(taken, "goal-answer-invalid", &words);
     }
@@ -88,15 +90,17 @@ pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
         taken.ending = Some(ending);
         return;
     }
-    take_output(goal, &ending, taken);
+    take_output(goal, &ending, allowed, taken);
 }
 
-fn take_output(goal: &AskedGoal, ending: &Payload, taken: &mut ReadAnswer) {
+fn take_output(goal: &AskedGoal, ending: &Payload, allowed: TurnRules<'_>, taken: &mut ReadAnswer) {
     let is_ended = goal.is_ended(ending);
-    if is_ended && !goal.may_converge() {
+    if is_ended && !goal.takes_end(allowed.told_early) {
         return refuse_final(taken, "converged-too-early", "");
     }
-    taken.ending = goal.write_output(&ending.text(), is_ended);
+    let said = ending.text();
+    let text = if goal.is_ended_by(&said) { CONVERGED } else { &said };
+    taken.ending = goal.write_output(text, is_ended);
 }
 
 /// Refuses the final, and drops the fixes made in it.

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use systole_kit::namespaces;
 use systole_kit::schema::{AddedAttribute, Grammar, SchemaModel};
+use systole_workflow::CONVERGED;
 
 use crate::contracts::{AgentContracts, ElementModel, PeerAction};
-use crate::goal::CONVERGED;
 use crate::limits::{GRAMMAR_ACTIONS, REASONING_SHARE};
 use crate::model::AnswerGrammar;
 use crate::primitives::{self, PromptPrimitive};

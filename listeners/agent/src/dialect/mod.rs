@@ -36,7 +36,7 @@ pub(crate) fn read_answer(
 ) -> ReadAnswer {
     let mut taken = goals::read_converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
-    goals::settle_goal(contracts, &mut taken);
+    goals::settle_goal(contracts, allowed, &mut taken);
     refuse_own_markup(heard, &mut taken);
     tasks::settle_tasks(agent, contracts, allowed.tasks_given, &mut taken);
     if heard.stop == StopReason::Length && !taken.is_usable() {

@@ -125,11 +125,13 @@ pub(crate) struct TurnRules<'a> {
     pub(crate) nonce: &'a str,
     /// The number of tasks given before.
     pub(crate) tasks_given: u32,
+    /// Whether the model was told that the first pass cannot have converged.
+    pub(crate) told_early: bool,
 }
 
 impl TurnRules<'_> {
-    /// The rules of an earlier turn, with that many tasks given before.
-    pub(crate) fn from_given(tasks_given: u32) -> Self {
-        Self { only_final: false, nonce: "", tasks_given }
+    /// The rules of an earlier turn, with what was before it.
+    pub(crate) fn from_past(tasks_given: u32, told_early: bool) -> Self {
+        Self { only_final: false, nonce: "", tasks_given, told_early }
     }
 }

@@ -101,6 +101,7 @@ fn build_thread(
     let request = GoalRequest {
         workflow: &goal.workflow,
         gives: None,
+        form: goal.form,
         converges: false,
         context: Vec::new(),
         assignment: Task { role: role.trim(), parent_goal: &goal.id, words: text.trim() }.into(),

@@ -10,11 +10,11 @@ use systole_kit::extract::{
 };
 use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
+use systole_workflow::CONVERGED;
 
 use super::{AnswerAction, AnswerRepair, ReadAnswer, together, write_final, write_report};
 use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
-use crate::goal::CONVERGED;
 use crate::model::{self, EnoughCheck};
 use crate::model_answer::HeardAnswer;
 use crate::primitives::{self, PLAN};

@@ -77,6 +77,8 @@ pub(crate) struct Conversation {
     pub(crate) told_to_think: bool,
     /// The model's answer in each turn of the call. `None` if there was no answer.
     pub(crate) said: Vec<Option<Vec<MessagePart>>>,
+    /// Whether the model was told in this call that the first pass cannot have converged.
+    pub(crate) told_early: bool,
     /// Tasks started in the call.
     pub(crate) tasks_given: u32,
     /// The number of links already stored.
@@ -110,6 +112,7 @@ impl Conversation {
             repeated: 0,
             told_to_think: false,
             said: Vec::new(),
+            told_early: false,
             tasks_given: 0,
             put: 0,
         }
@@ -154,21 +157,21 @@ impl Conversation {
     }
 
     fn build_messages(&mut self, every: &AgentTerms, happened: &CallEvent) -> Vec<PromptMessage> {
-        let tasks_given = self.tasks_given;
+        let rules = TurnRules::from_past(self.tasks_given, self.told_early);
         match happened {
-            CallEvent::Turn(turn) => self.count_turn(turn),
+            CallEvent::Turn(turn) => self.count_turn(turn, rules),
             // A call begins.
             CallEvent::Request { payload, .. } => {
                 self.terms = every.of_call(payload);
                 (self.unusable, self.repeated) = (0, 0);
                 (self.last_said, self.last_unused) = (None, None);
-                self.tasks_given = 0;
+                (self.tasks_given, self.told_early) = (0, false);
                 self.said.clear();
             }
             CallEvent::Overheard(_) => {}
         }
         let CallTerms { agent, contracts, tools, .. } = &*self.terms;
-        let before = TurnBefore { unusable: self.unusable, tasks_given };
+        let before = TurnBefore { unusable: self.unusable, rules };
         let named = self.files.name_files(&agent.files, happened);
         let happened = named.as_ref().unwrap_or(happened);
         let mut messages =
@@ -193,13 +196,15 @@ impl Conversation {
     }
 
     /// Updates the counters after a turn.
-    fn count_turn(&mut self, turn: &PastTurn) {
+    fn count_turn(&mut self, turn: &PastTurn, rules: TurnRules<'_>) {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
         self.last_failure = failure.map(|answer| {
             let said = |name| answer.payload.find_attribute(name).unwrap_or_default();
             format!("{}: {}", said("code"), said("message"))
         });
+        let code = failure.and_then(|answer| answer.payload.find_attribute("code"));
+        self.told_early |= code.as_deref() == Some("agent.converged-too-early");
         self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
         self.count_reported(turn);
         let Some(heard) = &turn.heard else { return };
@@ -209,7 +214,7 @@ impl Conversation {
         ]
         .concat();
         let CallTerms { agent, contracts, .. } = &*self.terms;
-        let taken = dialect::read_answer(agent, contracts, heard, TurnRules::from_given(self.tasks_given));
+        let taken = dialect::read_answer(agent, contracts, heard, rules);
         let began = turn.answers.iter().filter(|answer| {
             let act = taken.find_act(answer.ordinal);
             act.is_some_and(|(_, act)| act.is_task) && is_spawned(&answer.payload)

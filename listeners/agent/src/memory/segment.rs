@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use systole_kit::{Payload, namespaces};
+use systole_kit::gate::XmlGate;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::event::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure};
 use super::hidden::describe_hidden;
@@ -30,8 +31,8 @@ const NOT_RUN: &str = "Your action was repaired. Its result says why it was not 
 pub(super) struct TurnBefore {
     /// Unusable answers in a row, including this turn's.
     pub(super) unusable: u32,
-    /// Tasks given before the turn.
-    pub(super) tasks_given: u32,
+    /// What the turn was allowed.
+    pub(super) rules: TurnRules<'static>,
 }
 
 pub(super) fn build_messages(
@@ -76,8 +77,7 @@ fn turn_messages(
     before: TurnBefore,
 ) -> Vec<PromptMessage> {
     let mut out = Vec::new();
-    let allowed = TurnRules::from_given(before.tasks_given);
-    let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, allowed));
+    let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, before.rules));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(PromptMessage { role: MessageAuthor::Assistant, parts });
@@ -578,11 +578,25 @@ pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
     parts.sum::<u64>() + crate::tokens::estimate_message("")
 }
 
-/// The text of a request for a goal, for a model: the inside, in its original layout.
+/// The text of a request for a goal or a task, for a model: the inside, in its original layout.
 fn read_goal_text(request: &Payload, mark: &TextMark) -> String {
-    match request.parse_child() {
+    match list_parts(request).filter(|parts| !parts.is_empty()) {
         // A plain carriage return would be read as a line feed.
-        Ok(workflow) => mark.cover_mark(&write_markup(&workflow)).replace('\r', "&#13;"),
-        Err(_) => show_payload(request, mark),
+        Some(parts) => {
+            let parts: Vec<String> = parts.iter().map(write_markup).collect();
+            mark.cover_mark(&parts.join("\n\n")).replace('\r', "&#13;")
+        }
+        None => show_payload(request, mark),
     }
+}
+
+/// The elements inside a request: the workflow around a goal, or a task and what belongs to it.
+fn list_parts(request: &Payload) -> Option<Vec<Payload>> {
+    let mut gate = XmlGate::new_strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    gate.read_step().ok()?;
+    let mut parts = Vec::new();
+    while let Some(tag) = gate.read_child().ok()? {
+        parts.push(Payload::cut_from(&mut gate, tag).ok()?);
+    }
+    Some(parts)
 }

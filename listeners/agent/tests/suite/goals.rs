@@ -6,8 +6,10 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::WORKFLOW_XSD;
-use systole_workflow::goal_request::{CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task};
-use systole_workflow::spec::ElementName;
+use systole_workflow::goal_request::{
+    Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task,
+};
+use systole_workflow::spec::{ElementName, FORM};
 
 use crate::prompts::golden;
 use crate::reader::{Inside, blocks};
@@ -57,6 +59,7 @@ pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
     let request = GoalRequest {
         workflow: "review-change",
         gives: gives.as_ref(),
+        form: FORM,
         converges: false,
         context: vec![seen("request", "Review the change."), seen("draft", view)],
         assignment: goal.into(),
@@ -68,12 +71,17 @@ pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
 
 /// A goal in that pass of a loop that ends when nothing is left to change.
 pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
+    pass_of_form(FORM, iteration, gives)
+}
+
+fn pass_of_form(form: u32, iteration: u32, gives: Option<&str>) -> Payload {
     let gives = gives.map(|local| ElementName { namespace: ACME.to_owned(), local: local.to_owned() });
     let (loop_name, iteration) = (Some("polish"), Some(iteration));
     let goal = CurrentGoal { id: "polish", words: "Polish the draft.", loop_name, iteration };
     let request = GoalRequest {
         workflow: "write",
         gives: gives.as_ref(),
+        form,
         converges: true,
         context: vec![seen("request", "Write."), seen("polish", "Roses are red.")],
         assignment: goal.into(),
@@ -228,18 +236,55 @@ async fn f2_an_answer_in_words_is_the_output_of_the_goal_in_every_dialect() {
 
 #[tokio::test]
 async fn f2_a_task_is_answered_under_its_role() {
+    let mut stage = stage(pursuer(Dialect::Native), task_request(FORM, None), &["In 2020."]);
+    assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));
+}
+
+fn task_request(form: u32, correction: Option<&str>) -> Payload {
     let task = Task { role: "historian", parent_goal: "frame", words: "When was it built?" };
     let request = GoalRequest {
         workflow: "decide",
         gives: None,
+        form,
         converges: false,
         context: Vec::new(),
         assignment: task.into(),
-        correction: None,
+        correction: correction.map(|words| Correction { source: "supervisor", words }),
         tasks: None,
     };
-    let mut stage = stage(pursuer(Dialect::Native), request.to_payload().unwrap(), &["In 2020."]);
-    assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));
+    request.to_payload().unwrap()
+}
+
+#[tokio::test]
+async fn f1_a_task_stands_alone_in_the_prompt_with_its_correction_behind_it() {
+    let task = "<task role=\"historian\" parent-goal=\"frame\">\nWhen was it built?\n</task>";
+    for dialect in ALL {
+        for (correction, rest) in [
+            (None, ""),
+            (
+                Some("Only since 2020."),
+                "\n\n<correction source=\"supervisor\">\nOnly since 2020.\n</correction>",
+            ),
+        ] {
+            let mut bare = stage(pursuer(dialect), task_request(FORM, correction), &["x"]);
+            bare.ask().await;
+            assert_eq!(bare.shown(), format!("{task}{rest}"), "{dialect:?}");
+            let system = bare.prompt().0;
+            assert!(
+                system.contains("Your task is shown in <task>") && !system.contains("<workflow>"),
+                "{system}"
+            );
+            assert!(!system.contains("<context>"), "{system}");
+        }
+        let mut earlier = stage(pursuer(dialect), task_request(1, None), &["x"]);
+        earlier.ask().await;
+        assert_eq!(
+            earlier.shown(),
+            format!("<workflow name=\"decide\">\n\n{task}\n\n</workflow>"),
+            "{dialect:?}"
+        );
+        assert!(earlier.prompt().0.contains("Your goal is shown in <workflow>"), "{}", earlier.prompt().0);
+    }
 }
 
 #[tokio::test]
@@ -348,7 +393,9 @@ async fn f2_a_model_may_report_that_it_failed() {
 async fn f2_converged_ends_a_loop_from_its_second_pass_on() {
     for dialect in ALL {
         for gives in [None, Some("review")] {
-            for says in [in_words(dialect, "CONVERGED"), " CONVERGED\n".to_owned()] {
+            for says in
+                [in_words(dialect, "CONVERGED"), " CONVERGED\n".to_owned(), "**Converged.**".to_owned()]
+            {
                 let says = says.replace("format=\"text\"", "format=\"json\"");
                 let says =
                     if gives.is_none() { says.replace("format=\"json\"", "format=\"text\"") } else { says };
@@ -377,6 +424,46 @@ async fn f2_converged_in_the_first_pass_is_no_answer() {
         let ReplyContent::Again { code, .. } = &first else { panic!("{dialect:?}: {first:?}") };
         assert_eq!(code, "agent.converged-too-early", "{dialect:?}");
         assert_eq!(only(&stage.again(&first).await), output(r#"id="polish""#, "Roses."), "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn f2_converged_a_second_time_in_the_first_pass_ends_the_loop() {
+    for dialect in ALL {
+        for gives in [None, Some("review")] {
+            let slot_format = if gives.is_some() { "format=\"json\"" } else { "format=\"text\"" };
+            let says = [
+                " CONVERGED".to_owned(),
+                in_words(dialect, "\"Converged\".").replace("format=\"text\"", slot_format),
+            ];
+            let mut whole = stage(pursuer(dialect), pass(1, gives), &[&says[0], &says[1]]);
+            let first = whole.ask().await;
+            let ReplyContent::Again { code, .. } = &first else { panic!("{dialect:?}: {first:?}") };
+            assert_eq!(code, "agent.converged-too-early", "{dialect:?}");
+            let expected = output(r#"id="polish" converged="true""#, "CONVERGED");
+            assert_eq!(only(&whole.again(&first).await), expected, "{dialect:?} {gives:?}");
+            let mut rebuilt = stage(pursuer(dialect), pass(1, gives), &[&says[0], &says[1]]);
+            let again = rebuilt.take_up(2, unusable(1, &says[0], &first)).await;
+            assert_eq!(only(&again), expected, "{dialect:?} {gives:?}");
+        }
+    }
+}
+
+/// Requests of runs that began under an earlier version.
+#[tokio::test]
+async fn f2_a_goal_of_an_earlier_version_is_answered_by_its_rules() {
+    for dialect in ALL {
+        let says = in_words(dialect, "Converged.");
+        let mut second = stage(pursuer(dialect), pass_of_form(1, 2, None), &[&says]);
+        assert_eq!(only(&second.ask().await), output(r#"id="polish""#, "Converged."), "{dialect:?}");
+        let says = in_words(dialect, "CONVERGED");
+        let mut first = stage(pursuer(dialect), pass_of_form(1, 1, None), &[&says, &says]);
+        let early = first.ask().await;
+        let said = first.again(&early).await;
+        assert!(
+            matches!(&said, ReplyContent::Again { code, .. } if code == "agent.converged-too-early"),
+            "{said:?}"
+        );
     }
 }
 

@@ -5,7 +5,7 @@ use systole_agent::spec::{self, Dialect, ElementContract};
 use systole_kit::reply::ReplyContent;
 use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput};
-use systole_workflow::spec::ElementName;
+use systole_workflow::spec::{ElementName, FORM};
 
 use crate::goals::{ALL, only, pursuer, slot, stage, whole};
 use crate::prompts::golden;
@@ -21,6 +21,10 @@ fn supervised(dialect: Dialect) -> spec::AgentSpec {
 
 /// A request about the goal `plan` for that payload, before or after a correction.
 fn request(gives: &str, correction: Option<&str>) -> Payload {
+    request_of_form(FORM, gives, correction)
+}
+
+fn request_of_form(form: u32, gives: &str, correction: Option<&str>) -> Payload {
     let gives = ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: gives.to_owned() };
     let goal = CurrentGoal { id: "plan", words: "Plan it.", loop_name: None, iteration: None };
     let seen = |id: &str, text: &str| {
@@ -29,6 +33,7 @@ fn request(gives: &str, correction: Option<&str>) -> Payload {
     let request = GoalRequest {
         workflow: "release",
         gives: Some(&gives),
+        form,
         converges: false,
         context: vec![seen("request", "Release it."), seen("plan", "On Monday.")],
         assignment: goal.into(),
@@ -124,5 +129,40 @@ async fn f4_a_commitment_and_an_assessment_name_their_goal() {
             "{first:?}"
         );
         assert_eq!(only(&stage.again(&first).await), xml);
+    }
+}
+
+#[tokio::test]
+async fn f4_the_program_fills_in_the_goal_that_a_model_leaves_out() {
+    let ns = namespaces::WORKFLOW;
+    for dialect in ALL {
+        let answer = says(dialect, "plan", "continue", "")
+            .replace(r#""goal": "plan", "#, "")
+            .replace(r#" goal="plan""#, "");
+        assert!(!answer.contains("plan"), "{answer}");
+        let mut whole = stage(supervised(dialect), request("verdict", None), &[&answer]);
+        let said = only(&whole.ask().await);
+        let filled = format!(r#"<verdict goal="plan" xmlns="{ns}" value="continue""#);
+        assert!(said.starts_with(&filled), "{dialect:?}: {said}");
+        // Requests of runs that began under an earlier version are answered by their rules.
+        let mut earlier = stage(supervised(dialect), request_of_form(1, "verdict", None), &[&answer]);
+        let said = earlier.ask().await;
+        let ReplyContent::Again { words, .. } = &said else { panic!("{dialect:?}: {said:?}") };
+        assert!(words.contains("another goal"), "{words}");
+    }
+    for (gives, json, xml) in [
+        (
+            "commit",
+            r#"{"scope": "All."}"#,
+            format!(r#"<commit goal="plan" xmlns="{ns}"><scope>All.</scope></commit>"#),
+        ),
+        (
+            "assessment",
+            r#"{"met": "yes", "scope-left": false}"#,
+            format!(r#"<assessment goal="plan" xmlns="{ns}" met="yes" scope-left="false"/>"#),
+        ),
+    ] {
+        let mut whole = stage(supervised(Dialect::Plain), request(gives, None), &[json]);
+        assert_eq!(only(&whole.ask().await).replace("></assessment>", "/>"), xml);
     }
 }

@@ -9,7 +9,7 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_workflow::goal_request::{CurrentGoal, GoalRequest};
-use systole_workflow::spec::TaskRule;
+use systole_workflow::spec::{FORM, TaskRule};
 
 use crate::goals::pursuer;
 use crate::prompts::golden;
@@ -24,11 +24,12 @@ pub(crate) fn tasking(dialect: Dialect) -> spec::AgentSpec {
 
 /// A goal that allows that many tasks. With 0 it allows none.
 pub(crate) fn with_tasks(at_most: u32) -> Payload {
-    let tasks = TaskRule { by: "scholar".to_owned(), at_most };
+    let tasks = TaskRule { by: "scholar".to_owned(), at_most, supervise: None };
     let goal = CurrentGoal { id: "frame", words: "Write of the tower.", loop_name: None, iteration: None };
     let request = GoalRequest {
         workflow: "tower",
         gives: None,
+        form: FORM,
         converges: false,
         context: Vec::new(),
         assignment: goal.into(),
@@ -126,7 +127,7 @@ async fn f3_tasks_become_child_threads_whose_request_the_program_writes() {
         let built = if dialect == Dialect::Xml { "&lt;built&gt;" } else { "&amp;lt;built&amp;gt;" };
         let thread = |number: u32, role: &str, words: &str| {
             format!(
-                "<spawn-thread xmlns=\"{}\" suggested_sub_id=\"task-{number}\"><initial-payload to=\"scholar\"><goal-request xmlns=\"{}\">\n<workflow name=\"tower\">\n\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n\n</workflow>\n</goal-request></initial-payload></spawn-thread>",
+                "<spawn-thread xmlns=\"{}\" suggested_sub_id=\"task-{number}\"><initial-payload to=\"scholar\"><goal-request xmlns=\"{}\">\n<task role=\"{role}\" parent-goal=\"frame\">\n{words}\n</task>\n</goal-request></initial-payload></spawn-thread>",
                 namespaces::CORE,
                 namespaces::WORKFLOW
             )

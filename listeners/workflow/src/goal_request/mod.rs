@@ -20,6 +20,8 @@ pub struct GoalRequest<'a> {
     pub workflow: &'a str,
     /// The payload that the agent must answer with. `None` means text.
     pub gives: Option<&'a ElementName>,
+    /// Its form: [`spec::FORM`](crate::spec::FORM), or an earlier one for a run that began under an earlier version.
+    pub form: u32,
     /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads this; the model does not see it.
     pub converges: bool,
     /// The earlier outputs, in order. If empty, there is no `<context>`.
@@ -123,21 +125,41 @@ impl GoalRequest<'_> {
             .open("goal-request")
             .xmlns(namespaces::WORKFLOW)
             .attr_if("gives", gives.as_deref())
+            .attr_if("form", self.written_form().as_deref())
             .attr_if("converges", self.converges.then_some("true"))
             .attr_if("tasks", self.tasks.map(|tasks| tasks.at_most.to_string()).as_deref())
             .attr_if("tasks-by", self.tasks.map(|tasks| tasks.by.as_str()))
             .content(|inside| {
                 inside.text("\n");
-                inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));
+                if self.is_bare() {
+                    self.write_parts(inside);
+                } else {
+                    inside.open("workflow").attr("name", self.workflow).content(|workflow| {
+                        workflow.text("\n\n");
+                        self.write_parts(workflow);
+                        workflow.text("\n\n");
+                    });
+                }
                 inside.text("\n");
             });
         Payload::parse(&writer.finish(), &DocumentLimits::default())
     }
 
-    fn write(&self, out: &mut XmlWriter) {
-        out.text("\n\n");
+    /// The form, if the agent has to know it: the first form is not written, and most goals are the same in each.
+    fn written_form(&self) -> Option<String> {
+        let is_supervised = self.gives.is_some_and(|gives| gives.namespace == namespaces::WORKFLOW);
+        let matters = self.converges || self.tasks.is_some() || is_supervised;
+        (self.form > 1 && matters).then(|| self.form.to_string())
+    }
+
+    /// Whether there is no `<workflow>` around it: a task knows nothing of the workflow. In form 1 there is one.
+    const fn is_bare(&self) -> bool {
+        self.form > 1 && matches!(self.assignment, Assignment::Task(_))
+    }
+
+    fn write_parts(&self, out: &mut XmlWriter) {
         if !self.context.is_empty() {
-            out.open("context").content(|context| write_parts(context, &self.context));
+            out.open("context").content(|context| write_outputs(context, &self.context));
             out.text("\n\n");
         }
         match &self.assignment {
@@ -151,15 +173,14 @@ impl GoalRequest<'_> {
                 write_text(start.attr_if("iteration", iteration.as_deref()), goal.words, "");
             }
         }
-        out.text("\n\n");
         if let Some(correction) = &self.correction {
-            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
             out.text("\n\n");
+            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
         }
     }
 }
 
-fn write_parts(out: &mut XmlWriter, parts: &[EarlierOutput]) {
+fn write_outputs(out: &mut XmlWriter, parts: &[EarlierOutput]) {
     for (at, part) in parts.iter().enumerate() {
         out.text(if at == 0 { "\n  " } else { "\n\n  " });
         match part {

@@ -206,11 +206,14 @@ mod tests {
     use super::super::{WalkTurn, walk_workflow};
     use crate::facts::RunFacts;
     use crate::note::{NotedStart, TurnNote};
-    use crate::spec::{EachList, ElementName, Goal, Path, Step, StepAction, Workflow};
+    use crate::spec::{EachList, ElementName, FORM, Goal, Path, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-        Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+        Step::new(
+            id,
+            StepAction::Do(Goal { words, by, gives: None, sees: None, hides_request: false, tasks: None }),
+        )
     }
 
     fn read(xml: &str) -> Payload {
@@ -231,7 +234,14 @@ mod tests {
         let each = Some(EachList { list, at_once: 2, least: 0, most: None });
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
         let steps = vec![Step { each, ..goal("part") }, goal("answer")];
-        let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };
+        let workflow = Workflow {
+            name: "one".into(),
+            returns,
+            returns_text: true,
+            steps,
+            description: None,
+            form: FORM,
+        };
         let request = read("<ask xmlns='urn:t'><n>1</n><n>2</n></ask>");
         let started = |ordinal, key: &str| NotedStart { ordinal, key: key.to_owned(), number: 1 };
         let mut facts = RunFacts::default();

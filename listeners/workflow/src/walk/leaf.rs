@@ -69,7 +69,15 @@ impl WorkflowWalk<'_> {
                             let label = entry.label();
                             self.supervise(
                                 supervisor,
-                                &PursuedGoal { step, goal, agent, known: &known, key: &key, label: &label },
+                                &PursuedGoal {
+                                    step,
+                                    goal,
+                                    agent,
+                                    known: &known,
+                                    key: &key,
+                                    label: &label,
+                                    task: None,
+                                },
                             )
                         }
                         None => {

@@ -11,6 +11,9 @@ mod repeat;
 #[cfg(test)]
 mod retried;
 mod supervised_goal;
+mod supervised_task;
+
+pub(crate) use supervised_task::{is_task, walk_task};
 
 use systole_kit::Payload;
 

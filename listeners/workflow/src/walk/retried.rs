@@ -5,7 +5,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use super::{WalkTurn, walk_workflow};
 use crate::facts::RunFacts;
 use crate::note::{NotedDecision, NotedStart, TurnNote};
-use crate::spec::{ElementName, Goal, QuestionStep, Step, StepAction, Workflow};
+use crate::spec::{ElementName, FORM, Goal, QuestionStep, Step, StepAction, Workflow};
 
 const FAILED: &str = "outcome='failed'><system-error code='listener.failed' message='no'/></thread-finished>";
 const CANCELLED: &str = "outcome='cancelled'/>";
@@ -14,7 +14,10 @@ const RETRIED: &str = "retried by='operator' retry='1'/>";
 
 fn goal(id: &str) -> Step {
     let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-    Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+    Step::new(
+        id,
+        StepAction::Do(Goal { words, by, gives: None, sees: None, hides_request: false, tasks: None }),
+    )
 }
 
 fn beside(steps: Vec<Step>) -> Vec<Step> {
@@ -49,7 +52,8 @@ fn end(facts: &mut RunFacts, child: &str, outcome: &str) {
 
 fn turn(steps: Vec<Step>, facts: &RunFacts) -> WalkTurn {
     let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-    let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };
+    let workflow =
+        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None, form: FORM };
     let request = Payload::parse(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap();
     walk_workflow(&workflow, &request, facts, 9)
 }

@@ -24,6 +24,8 @@ pub(super) struct PursuedGoal<'p> {
     pub(super) key: &'p str,
     /// The id under which its output is known.
     pub(super) label: &'p str,
+    /// The task that it is, if it is no goal of the workflow: its role, and its goal.
+    pub(super) task: Option<(&'p str, &'p str)>,
 }
 
 /// A goal that was pursued once, or once more after a correction.
@@ -176,7 +178,7 @@ impl WorkflowWalk<'_> {
     ) -> Result<Payload, StartedUnit> {
         let workflow = self.workflow;
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
-        let asked = GoalParts { instead, more, correction };
+        let asked = GoalParts { instead, more, correction, task: of.task };
         let request = || visible_outputs::build_goal_request(workflow, of.step, of.goal, of.known, asked);
         take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
@@ -214,16 +216,19 @@ mod tests {
     use super::super::{WalkTurn, walk_workflow};
     use crate::facts::RunFacts;
     use crate::note::{NotedStart, TurnNote};
-    use crate::spec::{ElementName, Goal, Step, StepAction, Workflow};
+    use crate::spec::{ElementName, FORM, Goal, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-        Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+        Step::new(
+            id,
+            StepAction::Do(Goal { words, by, gives: None, sees: None, hides_request: false, tasks: None }),
+        )
     }
 
     fn workflow(steps: Vec<Step>) -> Workflow {
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
-        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None }
+        Workflow { name: "one".into(), returns, returns_text: true, steps, description: None, form: FORM }
     }
 
     fn core(xml: &str) -> Payload {

@@ -9,12 +9,13 @@ use systole_workflow::WORKFLOW_XSD;
 use systole_workflow::goal_request::{
     Assignment, Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task, read_back,
 };
-use systole_workflow::spec::ElementName;
+use systole_workflow::spec::{ElementName, FORM};
 
 fn request<'a>(context: Vec<EarlierOutput>, assignment: impl Into<Assignment<'a>>) -> GoalRequest<'a> {
     GoalRequest {
         workflow: "decision-analyzer",
         gives: None,
+        form: FORM,
         converges: false,
         context,
         assignment: assignment.into(),
@@ -111,6 +112,12 @@ fn f1_a_task_names_its_role_and_its_goal() {
     golden("task.xml", &request(Vec::new(), task.clone()));
     let correction = Some(Correction { source: "person", words: "Only since 2020." });
     golden("task-corrected.xml", &GoalRequest { correction, ..request(Vec::new(), task) });
+}
+
+#[test]
+fn f1_a_task_of_an_earlier_version_has_its_workflow_around_it() {
+    let task = Task { role: "historian", parent_goal: "frame", words: "Find out when it was built." };
+    golden("task-form-1.xml", &GoalRequest { form: 1, ..request(Vec::new(), task) });
 }
 
 #[test]
