@@ -125,11 +125,34 @@ pub(crate) struct TurnRules<'a> {
     pub(crate) nonce: &'a str,
     /// The number of tasks given before.
     pub(crate) tasks_given: u32,
+    /// How its answer is judged.
+    pub(crate) judging: AnswerJudging,
+}
+
+/// How an answer is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerJudging {
+    /// By the rules of this version.
+    Now,
+    /// By the rules of the versions before finals were refused for their tags.
+    AsBefore,
+    /// It was judged before, and this is whether it was refused.
+    Recorded { is_refused: bool },
 }
 
 impl TurnRules<'_> {
     /// The rules of an earlier turn, with that many tasks given before.
-    pub(crate) fn from_given(tasks_given: u32) -> Self {
-        Self { only_final: false, nonce: "", tasks_given }
+    pub(crate) fn from_given(tasks_given: u32, is_refused: bool) -> Self {
+        Self { only_final: false, nonce: "", tasks_given, judging: AnswerJudging::Recorded { is_refused } }
+    }
+
+    /// Whether what earlier versions took is refused.
+    pub(crate) fn refuses_more(&self) -> bool {
+        matches!(self.judging, AnswerJudging::Now | AnswerJudging::Recorded { is_refused: true })
+    }
+
+    /// Whether what earlier versions refused is taken.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.judging != AnswerJudging::AsBefore
     }
 }

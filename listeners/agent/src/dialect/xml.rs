@@ -9,7 +9,7 @@ use systole_kit::extract::{
     RepairKind, StreamEnd, TextProblem,
 };
 use systole_kit::schema::TextElements;
-use systole_kit::{Payload, namespaces};
+use systole_kit::{Payload, QName, namespaces};
 
 use super::{AnswerAction, AnswerRepair, ReadAnswer, together, write_final, write_report};
 use crate::contracts::AgentContracts;
@@ -61,6 +61,24 @@ pub(super) fn note_alone(
         return None;
     }
     Some(EventReading::new(contracts, &text).read_events(agent, events)).filter(|taken| taken.is_note)
+}
+
+/// The first action in a text that begins a line, of an agent whose actions are native calls.
+pub(super) fn find_action(agent: &AgentSpec, contracts: &AgentContracts, text: &str) -> Option<QName> {
+    let events = extract_events(collect_names(agent, contracts), contracts, model::StopReason::Length, text);
+    let actions = events.into_iter().filter_map(|event| match event {
+        ExtractEvent::Action(action) => Some(*action),
+        _ => None,
+    });
+    let begins_line = |action: &ExtractedAction| {
+        let before = text.get(..action.span.start.offset).unwrap_or_default();
+        before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    };
+    let is_tool = |action: &ExtractedAction| action.role != ElementRole::Returns && !is_ending(action);
+    actions
+        .into_iter()
+        .find(|action| is_tool(action) && begins_line(action))
+        .map(|it| it.payload.name().clone())
 }
 
 fn extract_events(
@@ -179,6 +197,8 @@ struct EventReading<'a> {
     contracts: &'a AgentContracts,
     text: &'a str,
     taken: ReadAnswer,
+    /// Whether it is read as by earlier versions.
+    as_before: bool,
     prose: Vec<String>,
     thinks: bool,
     /// Whether tags hold a thought or a plan.
@@ -190,10 +210,12 @@ struct EventReading<'a> {
 impl<'a> EventReading<'a> {
     fn new(contracts: &'a AgentContracts, text: &'a str) -> Self {
         let (prose, repairs) = (Vec::new(), Vec::new());
-        Self { contracts, text, taken: ReadAnswer::default(), prose, thinks: false, notes: false, repairs }
+        let (taken, as_before) = (ReadAnswer::default(), false);
+        Self { contracts, text, taken, as_before, prose, thinks: false, notes: false, repairs }
     }
 
     fn read_events(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> ReadAnswer {
+        self.as_before = agent.reads_as_before;
         events.into_iter().for_each(|event| self.read_event(event));
         self.finish(agent)
     }
@@ -288,7 +310,8 @@ impl<'a> EventReading<'a> {
     fn take_ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
             self.repairs.clear();
-            return self.taken.add_failure("second-action", "There were two finals.");
+            let slug = if self.as_before { "second-action" } else { "second-final" };
+            return self.taken.add_failure(slug, "The first one was taken.");
         }
         self.assign_repairs(None);
         self.taken.ending = payload;

@@ -202,7 +202,8 @@ impl Conversation {
         ]
         .concat();
         let CallTerms { agent, contracts, .. } = &*self.terms;
-        let taken = dialect::read_answer(agent, contracts, heard, TurnRules::from_given(self.tasks_given));
+        let allowed = TurnRules::from_given(self.tasks_given, failure.is_some());
+        let taken = dialect::read_answer(agent, contracts, heard, allowed);
         let began = turn.answers.iter().filter(|answer| {
             let act = taken.find_act(answer.ordinal);
             act.is_some_and(|(_, act)| act.is_task) && is_spawned(&answer.payload)

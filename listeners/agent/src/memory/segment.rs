@@ -74,7 +74,8 @@ fn turn_messages(
     before: TurnBefore,
 ) -> Vec<PromptMessage> {
     let mut out = Vec::new();
-    let allowed = TurnRules::from_given(before.tasks_given);
+    let is_refused = turn.answers.iter().any(|answer| is_own_failure(&answer.payload));
+    let allowed = TurnRules::from_given(before.tasks_given, is_refused);
     let taken = turn.heard.as_ref().map(|heard| dialect::read_answer(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
@@ -325,7 +326,7 @@ impl SegmentWriter<'_> {
             turn.inside.iter().map(|inside| self.describe_overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
         let waits = self.taken.is_some_and(ReadAnswer::has_tasks);
-        for answer in &turn.answers {
+        for answer in turn.answers.iter().filter(|answer| !self.is_result(&answer.payload)) {
             let act = self.find_act(answer.ordinal);
             if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
                 continue;
@@ -339,10 +340,19 @@ impl SegmentWriter<'_> {
         let began = self.list_started(turn);
         let is_told =
             |arrival: &Payload| tasks::read_ended(arrival).is_some_and(|ended| began.contains(&ended));
-        for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival)) {
+        for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival) && !self.is_result(arrival)) {
             words.push(self.write_arrival(arrival, turn));
         }
         words
+    }
+
+    /// Whether a report about the turn's own output is the result of a native call that failed.
+    fn is_result(&self, payload: &Payload) -> bool {
+        let said = |name: &str| payload.find_attribute(name).unwrap_or_default();
+        let is_said = |(_, reason): &(String, AgentFailure)| {
+            said("code") == reason.code() && said("message") == self.mark.cover_mark(&reason.describe())
+        };
+        is_own_failure(payload) && self.taken.is_some_and(|taken| taken.failed_calls.iter().any(is_said))
     }
 
     fn write_answer(&self, place: ResultPlace<'_>, answer: &AnsweredItem) -> String {

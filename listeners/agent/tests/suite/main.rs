@@ -36,6 +36,7 @@ mod red_team;
 mod requests;
 mod rows;
 mod server;
+mod slots;
 mod slugs;
 mod stage;
 mod streams;
