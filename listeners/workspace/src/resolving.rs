@@ -19,23 +19,23 @@ use crate::workspace::Workspace;
 
 impl Workspace {
     /// Makes absolute paths below the root, or below the folder as agents know it, paths from the root.
-    pub(crate) fn shorten_paths(&self, elements: &mut [SetElement]) {
+    pub(crate) fn make_relative(&self, elements: &mut [SetElement]) {
         let named = self.spec.root.to_str().filter(|root| root.starts_with('/'));
         let bases: Vec<&str> =
             [self.spec.seen_as.as_deref(), self.root_path.to_str(), named].into_iter().flatten().collect();
-        let shorten = |path: &mut String| {
-            let found = bases.iter().find_map(|base| shorten_path(base, path));
+        let relate = |path: &mut String| {
+            let found = bases.iter().find_map(|base| find_relative(base, path));
             *path = found.unwrap_or_else(|| std::mem::take(path));
         };
         for element in elements {
             match &mut element.asked {
                 Ok(AskedFor::Edits(edits)) => edits.iter_mut().for_each(|edit| {
-                    shorten(&mut edit.path);
+                    relate(&mut edit.path);
                     if let FileAction::Hunks { moved_to: Some(to), .. } = &mut edit.action {
-                        shorten(to);
+                        relate(to);
                     }
                 }),
-                Ok(AskedFor::Command(asked)) => asked.folder.iter_mut().for_each(shorten),
+                Ok(AskedFor::Command(asked)) => asked.folder.iter_mut().for_each(relate),
                 Ok(AskedFor::Title(_)) | Err(_) => {}
             }
         }
@@ -224,7 +224,7 @@ impl Workspace {
 }
 
 /// An absolute path below that folder, as a path from it.
-fn shorten_path(base: &str, path: &str) -> Option<String> {
+fn find_relative(base: &str, path: &str) -> Option<String> {
     let rest = path.strip_prefix(base.trim_end_matches('/'))?;
     let inside = rest.trim_start_matches('/');
     match (rest.is_empty() || inside.is_empty(), rest.starts_with('/')) {

@@ -138,7 +138,7 @@ fn is_ending(action: &ExtractedAction) -> bool {
 fn collect_names(agent: &AgentSpec, contracts: &AgentContracts) -> KnownNames {
     let mut names = KnownNames::new().with_element(build_own_element(agent));
     if agent.reads_as_before {
-        names = names.ignoring_behind_thinking();
+        names = names.with_text_behind_thinking();
     }
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();

@@ -164,7 +164,7 @@ impl SlotReading<'_, '_> {
         let mut whole = ReadAnswer::default();
         goals::take_final(self.contracts, content, &mut whole);
         let value = if whole.ending.is_none() { self.read_whole_value(content) } else { None };
-        let (content, status) = match self.unwrap_older(value.as_ref())? {
+        let (content, status) = match self.split_older(value.as_ref())? {
             Some((inner, status)) => (inner.to_string(), Some(status)),
             None => (content.to_owned(), self.status.map(str::to_owned)),
         };
@@ -179,7 +179,7 @@ impl SlotReading<'_, '_> {
     /// A final in words. It may be in the older form.
     fn read_words(&self, content: &str) -> Result<Option<systole_kit::Payload>, FinalFault> {
         let value = self.read_whole_value(content);
-        let Some((inner, status)) = self.unwrap_older(value.as_ref())? else {
+        let Some((inner, status)) = self.split_older(value.as_ref())? else {
             return Ok(write_in_words(self.contracts, content, self.status.unwrap_or(COMPLETE)));
         };
         match inner.as_str().map(str::trim) {
@@ -205,7 +205,7 @@ impl SlotReading<'_, '_> {
         };
         let value: Value = serde_json::from_str(json)
             .map_err(|error| ("json-required", super::json_schema::describe_unread(&error)))?;
-        let (value, status) = match self.unwrap_older(Some(&value))? {
+        let (value, status) = match self.split_older(Some(&value))? {
             Some((inner, status)) => (inner.clone(), status),
             None => (value, self.status.unwrap_or(COMPLETE).to_owned()),
         };
@@ -234,7 +234,7 @@ impl SlotReading<'_, '_> {
     }
 
     /// The content and the status of the older form, `{status, format, content}`.
-    fn unwrap_older<'v>(&self, value: Option<&'v Value>) -> Result<Option<(&'v Value, String)>, FinalFault> {
+    fn split_older<'v>(&self, value: Option<&'v Value>) -> Result<Option<(&'v Value, String)>, FinalFault> {
         let parts = |value: &'v Value| {
             let object = value.as_object().filter(|object| object.len() == 3)?;
             let text = |name: &str| object.get(name)?.as_str();

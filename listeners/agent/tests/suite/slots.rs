@@ -171,3 +171,13 @@ async fn e8_a_native_call_that_failed_is_told_once() {
         assert_eq!(shown.matches(part).count(), 1, "{shown}");
     }
 }
+
+#[tokio::test]
+async fn e8_an_unknown_element_behind_thinking_is_an_unknown_tool_and_was_prose_before() {
+    let says = "<thinking>x</thinking><fetch><url>u</url></fetch>";
+    let (mut stage, said) = said_by(helper(Dialect::Xml), &[text(says), text("Done.")]).await;
+    crate::slugs::goes_on(&mut stage, &said).await;
+    assert!(stage.shown().contains("Error: Unknown tool: fetch."), "{}", stage.shown());
+    let earlier = AgentSpec { reads_as_before: true, ..helper(Dialect::Xml) };
+    assert_eq!(refusal_of(earlier, says).await.0, "agent.prose-only");
+}

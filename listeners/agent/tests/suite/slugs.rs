@@ -146,6 +146,7 @@ fn of_text() -> Vec<Case> {
         at_length("output-truncated", "cut behind an action", &think("<search><query>a</query></search>")),
         xml("wrapper-as-tool", "two in one", &think(&format!("<tool_call>{SEARCH}{SEARCH}</tool_call>"))),
         xml("wrapper-as-tool", "none in one", &think("<tool_call>search for a</tool_call>")),
+        xml("unknown-action", "behind thinking", &think("<fetch>u</fetch>")),
         xml("unknown-action", "in a text", &think("\n<fetch><url>u</url></fetch>")),
         Case { agent: two_searchers(ambiguous.agent.clone()), ..ambiguous },
         xml("mark-in-output", "in an action", &think(&SEARCH.replace(">a<", &format!(">{MARK}<")))),

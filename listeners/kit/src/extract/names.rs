@@ -242,7 +242,7 @@ impl KnownNames {
 
     /// Takes an unknown element directly behind thinking as text, as earlier versions did.
     #[must_use]
-    pub fn ignoring_behind_thinking(mut self) -> Self {
+    pub fn with_text_behind_thinking(mut self) -> Self {
         self.ignores_behind_thinking = true;
         self
     }
