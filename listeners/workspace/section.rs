@@ -3,34 +3,45 @@
 use systole_core::types::composition::OnUnknown;
 use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD, check_shell_pattern};
 
-use super::on_folder::{STATE_FOLDER, check_file_pattern, read_folder, read_rules, refuse_key};
+use super::on_folder::{STATE_FOLDER, check_file_pattern, read_folder, read_rules, refuse_key, refuse_value};
 use super::{BuiltInKind, FolderUse, KindDefaults};
-use crate::forms::{AnyText, NameSet, Unread};
+use crate::forms::{AnyText, NameSet, Unread, WordOf, read_late, word_choice};
 use crate::limits;
 use crate::section::section;
+
+/// The schemas of the two vocabularies of changes.
+const COMMANDS: &str = "commands/";
+const PROPOSALS: &str = "proposals/";
+
+// The vocabulary that a listener does not take.
+word_choice!(VocabularyWord: Option<&'static str> {
+    "both" = None, "commands" = Some(PROPOSALS), "proposals" = Some(COMMANDS)
+});
 
 section! {
     pub(crate) WorkspaceKeys {
         workspace: optional("none") <Unread<AnyText>> "the folder whose files the listener edits, and in which it runs commands, instead of a program; a path from this file's folder";
         ask: optional("[]") <Unread<NameSet>> "with `workspace`: files whose edits need a person, as lines of a `.gitignore`";
         shell: optional("[]") <Unread<NameSet>> "with `workspace`: commands that need no person, word by word; a last word `*` stands for any further words";
+        seen_as: optional("none") <Unread<AnyText>> "with `workspace`: the absolute path by which agents know the folder; paths below it count as paths from the folder, like those below its own path";
+        vocabulary: optional("both") <Unread<WordOf<VocabularyWord>>> "with `workspace`: the elements for changes that it takes and agents are told: `commands` (`str_replace` …), `proposals` (`proposed_…`), or `both`";
     }
 }
 
 pub(super) const KIND: BuiltInKind = BuiltInKind {
     key: "workspace",
-    schemas: &[("workspace/", WORKSPACE_XSD), ("commands/", COMMANDS_XSD), ("proposals/", PROPOSALS_XSD)],
+    schemas: &[("workspace/", WORKSPACE_XSD), (COMMANDS, COMMANDS_XSD), (PROPOSALS, PROPOSALS_XSD)],
     accepts: &[
-        ("commands/", &["str_replace", "create_file", "patch", "shell"]),
+        (COMMANDS, &["str_replace", "create_file", "patch", "shell"]),
         (
-            "proposals/",
+            PROPOSALS,
             &[
-                "proposed_actions",
                 "proposed_file_replace_substring",
                 "proposed_file_replace",
                 "proposed_file_insert",
                 "proposed_shell_command",
                 "proposed_package_install",
+                "proposed_actions",
             ],
         ),
         ("workspace/", &["undo", "change-set", "apply"]),
@@ -82,6 +93,15 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         part.rules.extend(read_rules(diagnostics, keys, ("ask", &own.ask), fix, check_file_pattern));
         let of_words = |pattern: &str| check_shell_pattern(pattern).map_err(|fault| fault.to_string());
         part.rules.extend(read_rules(diagnostics, keys, ("shell", &own.shell), "cargo test *", of_words));
+        if let Some(seen) = read_late(diagnostics, &own.seen_as) {
+            if !seen.value.starts_with('/') || seen.value.split('/').any(|part| matches!(part, "." | "..")) {
+                let message = format!("{}.seen_as: `{}` is no absolute path", keys.own.path, seen.value);
+                diagnostics.report_value(seen.at, &message, "/home/ubuntu/project");
+            }
+            part.rules.extend(["seen_as".to_owned(), seen.value.clone()]);
+            part.seen_as = Some(seen.value);
+        }
+        part.left_out = read_late(diagnostics, &own.vocabulary).and_then(|word| word.value);
         part
     },
     refuse: |diagnostics, keys| {
@@ -89,6 +109,18 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         let why = "only a listener of `workspace` has files that need a person";
         refuse_key(diagnostics, keys, ("ask", &own.ask), why);
         refuse_key(diagnostics, keys, ("shell", &own.shell), "only a listener of `workspace` runs commands");
+        refuse_value(
+            diagnostics,
+            keys,
+            "seen_as",
+            "only a listener of `workspace` has a folder that agents know",
+        );
+        refuse_value(
+            diagnostics,
+            keys,
+            "vocabulary",
+            "only a listener of `workspace` has these vocabularies",
+        );
     },
     words: |part, start, sandbox| {
         if let Some(sandbox) = sandbox {

@@ -297,6 +297,7 @@ impl Found<'_> {
             dialect: keys.dialect.value,
             is_rehearsed: self.is_rehearsed(),
             thinking: keys.thinking.as_ref().map_or(ThinkingRule::Required, |thinking| thinking.value),
+            reads_as_before: false,
             actions: agent_config.actions(),
             stop_early: keys.stop_early.value,
             sees_thread: keys.sees.value == ViewScope::Thread,

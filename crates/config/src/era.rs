@@ -43,3 +43,25 @@ impl Era {
     /// Those of configurations of version 2.
     pub(super) const V2: Era = Era { approval_ms: limits::HOUR, ..Era::V3 };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn agents_of_an_older_configuration_read_answers_as_they_did() {
+        let text = "organism: {name: t, entry: solo}\n\
+             models: {main: {provider: openai, model: m, url: 'http://127.0.0.1:1/v1'}}\n\
+             agents: {solo: {model: main}}\n";
+        let now = crate::load_text(Path::new("organism.yaml"), text).unwrap();
+        assert!(!now.agents[0].reads_as_before);
+        let (from, to) = (b"systole configuration v6", b"systole configuration v5");
+        let source = now.composition.source.to_vec();
+        let at = source.windows(from.len()).position(|part| part == from).expect("it names its format");
+        for (format, as_before) in [(from, false), (to, true)] {
+            let source = [&source[..at], format, &source[at + from.len()..]].concat();
+            let stored = crate::read_stored(&source, Path::new(".")).unwrap();
+            assert_eq!(stored.agents[0].reads_as_before, as_before);
+        }
+    }
+}

@@ -366,6 +366,7 @@ fn check(
     let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
+    thinking.agents.iter_mut().for_each(|agent| agent.reads_as_before = !era.limits_requests);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed, era);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
     let bounds = workflows::check_circles(&mut diagnostics, &declared, &following.workflows);

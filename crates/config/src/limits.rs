@@ -42,7 +42,7 @@ pub(crate) const LEAST_THINKING: u64 = 1_024;
 /// Percent of its parent's budget that a child may use, by default.
 pub(crate) const SHARE_PERCENT: u32 = 50;
 /// Calls and spawns that may nest.
-#[expect(clippy::cast_possible_truncation, reason = "it is 16")]
+#[expect(clippy::cast_possible_truncation, reason = "it is 64")]
 pub(crate) const MOST_DEPTH: u32 = DEPTH as u32;
 /// Repetitions that a loop may be allowed.
 pub(crate) const ROUNDS: u32 = 1_000;

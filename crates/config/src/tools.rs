@@ -31,7 +31,8 @@ pub(super) fn list_elements(
         }
     }
     let mut add = |all: &mut Vec<_>, of_kind: &[VocabularyElements]| {
-        for (vocabulary, names) in of_kind {
+        let left_out = listener.part.left_out;
+        for (vocabulary, names) in of_kind.iter().filter(|(name, _)| Some(*name) != left_out) {
             let named = names.iter().map(|name| At { at, value: (*name).to_owned() });
             all.extend(named.filter_map(|named| lookup.of_vocabulary(vocabulary, &named)));
         }

@@ -14,7 +14,7 @@ use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, ReplyContent};
 
 use crate::contracts::SchemaFault;
-use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
+use crate::dialect::{self, AnswerJudging, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::{self, AgentFailure};
 use crate::files::FileShelf;
 use crate::guard::{self, PromptRoom};
@@ -143,7 +143,8 @@ impl Agent {
             }
         };
         let Conversation { tasks_given, told_early, .. } = conversation;
-        let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given, told_early };
+        let judging = if self.spec.reads_as_before { AnswerJudging::AsBefore } else { AnswerJudging::Now };
+        let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given, told_early, judging };
         let CallTerms { agent, contracts, .. } = &*conversation.terms;
         let mut taken = dialect::read_answer(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);

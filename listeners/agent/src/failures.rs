@@ -69,6 +69,12 @@ pub const FAILURES: &[FailureRow] = &[
         FailureWeight::Critical,
         "Your final is not in the format that is required.",
     ),
+    build_row("format-missing", FailureWeight::Critical, "The tag of your final names no format."),
+    build_row(
+        "format-unknown",
+        FailureWeight::Critical,
+        "The tag of your final names a format that does not exist.",
+    ),
     build_row("content-missing", FailureWeight::Critical, "Your final is empty."),
     build_row(
         "status-invalid",
@@ -89,6 +95,7 @@ pub const FAILURES: &[FailureRow] = &[
         "The code in the tag of your final is not the one of this turn.",
     ),
     build_row("slot-mismatch", FailureWeight::High, "The tag of your final is not the required one."),
+    build_row("second-final", FailureWeight::High, "Your answer held more than one final. Write one."),
     build_row(
         "wrapper-as-tool",
         FailureWeight::High,

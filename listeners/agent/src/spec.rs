@@ -23,6 +23,9 @@ pub struct AgentSpec {
     pub is_rehearsed: bool,
     /// Whether it must reason in `<thinking>` before every action (`xml`).
     pub thinking: ThinkingRule,
+    /// Whether its answers are taken as by the versions before finals were refused for their tags. Only stored
+    /// configurations of these versions have it, so that their turns can be replayed.
+    pub reads_as_before: bool,
     /// How many actions a turn may hold (`xml`; native calls may always be several).
     pub actions: ActionLimit,
     /// Whether its answer is cut after its first action (`xml`, with one action a turn).

@@ -30,6 +30,7 @@ pub fn serve(
             deny: rules.find_rules("deny"),
             ask: rules.find_rules("ask"),
             shell: rules.find_rules("shell"),
+            seen_as: rules.find_rules("seen_as").pop(),
             time_ms: time_ms.parse().map_err(|_| format!("{time_ms} is no time"))?,
         };
         Workspace::open(spec, commands).map_err(|fault| fault.to_string())

@@ -12,12 +12,35 @@ use crate::fault::{self, ElementFault};
 use crate::hash::hash_bytes;
 use crate::order::{ApplyOrder, OrderedCommand, OrderedEdit, SESSION_FOLDER};
 use crate::outcome::{ChangeOutcome, ElementResult, OutcomeKind};
-use crate::request::{AskedCommand, AskedFor, SetElement};
+use crate::request::{AskedCommand, AskedFor, FileAction, SetElement};
 use crate::resolve::plan::{EditFit, EditPlan};
 use crate::text::pieces::find_pieces;
 use crate::workspace::Workspace;
 
 impl Workspace {
+    /// Makes absolute paths below the root, or below the folder as agents know it, paths from the root.
+    pub(crate) fn make_relative(&self, elements: &mut [SetElement]) {
+        let named = self.spec.root.to_str().filter(|root| root.starts_with('/'));
+        let bases: Vec<&str> =
+            [self.spec.seen_as.as_deref(), self.root_path.to_str(), named].into_iter().flatten().collect();
+        let relate = |path: &mut String| {
+            let found = bases.iter().find_map(|base| find_relative(base, path));
+            *path = found.unwrap_or_else(|| std::mem::take(path));
+        };
+        for element in elements {
+            match &mut element.asked {
+                Ok(AskedFor::Edits(edits)) => edits.iter_mut().for_each(|edit| {
+                    relate(&mut edit.path);
+                    if let FileAction::Hunks { moved_to: Some(to), .. } = &mut edit.action {
+                        relate(to);
+                    }
+                }),
+                Ok(AskedFor::Command(asked)) => asked.folder.iter_mut().for_each(relate),
+                Ok(AskedFor::Title(_)) | Err(_) => {}
+            }
+        }
+    }
+
     /// Works out a change set.
     pub(crate) fn resolve_set(
         &self,
@@ -197,6 +220,17 @@ impl Workspace {
             return Ok((record.is_dangerous, edits));
         }
         Err(no_undo(format!("{} changed after '{change}', so it is not taken back", changed.join(", "))))
+    }
+}
+
+/// An absolute path below that folder, as a path from it.
+fn find_relative(base: &str, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(base.trim_end_matches('/'))?;
+    let inside = rest.trim_start_matches('/');
+    match (rest.is_empty() || inside.is_empty(), rest.starts_with('/')) {
+        (true, _) => Some(".".to_owned()),
+        (false, true) => Some(inside.to_owned()),
+        (false, false) => None,
     }
 }
 

@@ -26,6 +26,9 @@ pub struct WorkspaceSpec {
     /// Commands that need no approval.
     #[serde(default)]
     pub shell: Vec<String>,
+    /// The folder as agents know it: paths below it count as paths below the root.
+    #[serde(default)]
+    pub seen_as: Option<String>,
     /// How long a command may run.
     pub time_ms: u64,
 }

@@ -122,7 +122,8 @@ impl Workspace {
         }
         let bound = WorkBound { deadline: Instant::now() + limits::NEAR_TIME, is_cancelled };
         let resolved = match ChangeRequest::from_payload(&asked.payload) {
-            Ok(Some(ChangeRequest::Set(elements))) => {
+            Ok(Some(ChangeRequest::Set(mut elements))) => {
+                self.make_relative(&mut elements);
                 self.resolve_set(&change, &asked.thread, &elements, bound)
             }
             Ok(Some(ChangeRequest::Undo(taken_back))) => self.resolve_undo(&change, &taken_back),

@@ -143,10 +143,10 @@ pub(super) struct BuiltInListener {
 }
 
 impl BuiltInListener {
-    /// The folder that it changes, if it is a workspace.
+    /// The folder that it changes, as agents know it, if it is a workspace.
     pub(super) fn find_workspace(&self) -> Option<&str> {
         let changes = matches!(self.kind.folder, Some(FolderUse::Changes));
-        changes.then(|| self.part.root())
+        changes.then(|| self.part.seen_as.as_deref().unwrap_or(self.part.root()))
     }
 }
 
@@ -155,6 +155,10 @@ impl BuiltInListener {
 pub(super) struct KindPart {
     /// The folder that it works on.
     pub(super) folder: Option<At<String>>,
+    /// The folder as agents know it, if that is another path.
+    seen_as: Option<String>,
+    /// The vocabulary of its kind that it does not take.
+    pub(super) left_out: Option<&'static str>,
     /// Its rules, as the last words of its program: a key and a pattern, again and again.
     rules: Vec<String>,
     /// The program of someone else that it stands in front of.
@@ -395,6 +399,55 @@ mod tests {
         }
         for (key, (schema, _)) in list_schemas() {
             assert!(schema.ends_with('/'), "{key}: `{}` could be the name of a file", schema);
+        }
+    }
+
+    /// An organism with a workspace that has these keys too.
+    fn load_workspace(keys: &str) -> Result<crate::OrganismFile, crate::FileMistakes> {
+        let text = format!(
+            "organism: {{name: t, entry: coder}}\n\
+             models: {{main: {{provider: openai, model: m, url: 'http://127.0.0.1:1/v1'}}}}\n\
+             listeners: {{hands: {{workspace: ./work{keys}}}}}\n\
+             agents: {{coder: {{model: main, peers: [hands]}}}}\n"
+        );
+        crate::load_text(Path::new("organism.yaml"), &text)
+    }
+
+    #[test]
+    fn g2_a_vocabulary_of_a_workspace_is_what_it_takes_and_agents_are_told() {
+        for (keys, has_commands, has_proposals) in [
+            ("", true, true),
+            (", vocabulary: both", true, true),
+            (", vocabulary: commands", true, false),
+            (", vocabulary: proposals", false, true),
+        ] {
+            let file = load_workspace(keys).unwrap_or_else(|wrong| panic!("{keys}: {wrong:?}"));
+            let told: Vec<&str> =
+                file.agents[0].peers[0].accepts.iter().map(|one| &*one.element.local).collect();
+            assert_eq!(told.contains(&"str_replace"), has_commands, "{keys}: {told:?}");
+            assert_eq!(told.contains(&"proposed_shell_command"), has_proposals, "{keys}: {told:?}");
+            assert_eq!(told.contains(&"proposed_actions"), has_proposals, "{keys}: {told:?}");
+            assert!(told.contains(&"undo") && told.contains(&"change-set"), "{told:?}");
+        }
+        assert!(format!("{:?}", load_workspace(", vocabulary: proposal")).contains("proposals"));
+    }
+
+    #[test]
+    fn g2_the_folder_as_agents_know_it_is_an_absolute_path_and_is_what_they_are_told() {
+        let file = load_workspace(", seen_as: /home/ubuntu/project").unwrap();
+        assert_eq!(file.agents[0].folders, ["/home/ubuntu/project"]);
+        let hands = file.composition.listeners.values().find(|one| one.name.as_str() == "hands").unwrap();
+        let Reach::Process(ListenerProgram { adapter, .. }) = &hands.reach else { panic!("it is a program") };
+        assert!(adapter.windows(2).any(|two| two == ["seen_as", "/home/ubuntu/project"]), "{adapter:?}");
+        assert_eq!(load_workspace("").unwrap().agents[0].folders, ["./work"]);
+        for wrong in ["project", "../project", "/home/../etc"] {
+            let said = format!("{:?}", load_workspace(&format!(", seen_as: {wrong}")));
+            assert!(said.contains("is no absolute path"), "{wrong}: {said}");
+        }
+        for key in ["seen_as: /x", "vocabulary: both"] {
+            let text = format!("organism: {{name: t}}\nlisteners: {{a: {{code: ./src, {key}}}}}\n");
+            let said = format!("{:?}", crate::load_text(Path::new("organism.yaml"), &text));
+            assert!(said.contains("only a listener of `workspace`"), "{key}: {said}");
         }
     }
 }

@@ -74,8 +74,14 @@ pub(super) fn refuse_key(
     (key, given): PatternKey<'_>,
     why: &str,
 ) {
-    let (Some(given), Some(at)) = (given, keys.own.place_of(key)) else { return };
+    let Some(given) = given else { return };
     given.value.check_texts(diagnostics);
+    refuse_value(diagnostics, keys, key, why);
+}
+
+/// The same for a key of any form.
+pub(super) fn refuse_value(diagnostics: &mut Diagnostics, keys: &KindKeys, key: &str, why: &str) {
+    let Some(at) = keys.own.place_of(key) else { return };
     // What is of another kind cannot have a folder as well.
     let fix = match find_named(keys).is_some_and(|(kind, _)| kind.folder.is_none()) {
         true => "leave it out",

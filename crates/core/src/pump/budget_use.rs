@@ -221,15 +221,26 @@ pub(super) fn used_up(
     }
 }
 
+/// The messages that a chain of threads down to the deepest level needs below a call: a spawn and one more for each.
+/// None where calls nest no deeper than in earlier versions, so that their logs give the same ceilings again.
+pub(super) fn count_chain(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> u64 {
+    let deepest = find_deepest(d, thread, path);
+    let levels = deepest.saturating_sub(measure_depth(d, thread, path) + 1);
+    if deepest > limits::EARLIER_DEPTH { 2 * u64::try_from(levels).unwrap_or(0) } else { 0 }
+}
+
 /// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
-/// counted.
-pub(super) fn compute_ceiling(limits: &[BudgetLimit], share_percent: u64) -> Ceiling {
+/// counted. It has at least that many messages for a chain of threads below it, if so many are left.
+pub(super) fn compute_ceiling(limits: &[BudgetLimit], share_percent: u64, chain: u64) -> Ceiling {
+    let least = |(left, what): (u64, Measure)| if what == Measure::Messages { left.min(chain) } else { 0 };
     let share = |is_it: fn(Measure) -> bool| {
         let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
             let then = limit.with_use(UsedAmounts::SPAWN);
             (then.limit.saturating_sub(then.used), then.what)
         });
-        let part = |(left, what): (u64, Measure)| (left.saturating_mul(share_percent) / 100, what);
+        let part = |(left, what): (u64, Measure)| {
+            ((left.saturating_mul(share_percent) / 100).max(least((left, what))), what)
+        };
         left.min_by_key(|(left, _)| *left).map(part)
     };
     let spent = share(|what| matches!(what, Measure::Money(_)));

@@ -12,18 +12,44 @@ use crate::limits;
 use crate::nearest::find_nearest;
 use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
-/// A value to write instead: as close as possible to the intended value, and always one that fits.
+/// A value to write instead: as close as possible to the intended value, and always one that fits. A word of an
+/// enumeration is suggested only if it is near: any other would be a guess.
 pub(crate) fn suggest_value(simple: &SimpleType, value: &str) -> Option<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
-        tries.extend(find_nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
+        let words = || simple.values.iter().map(|v| v.value.as_str());
+        tries.extend(
+            find_nearest(value, words()).or_else(|| find_prefixed(value, words())).map(str::to_owned),
+        );
     }
     match &simple.variety {
         SimpleVariety::Atomic(base) => tries.extend(of_atomic(simple, *base, value)),
         SimpleVariety::List(item) => tries.extend(of_list(simple, item, value)),
         SimpleVariety::Union(members) => tries.extend(of_union(members, value)),
     }
-    tries.into_iter().find(|text| can_fit(simple, text)).or_else(|| find_sample(simple))
+    let near = tries.into_iter().find(|text| can_fit(simple, text));
+    near.or_else(|| if is_enumerated(simple) { None } else { find_sample(simple) })
+}
+
+/// Whether only listed words fit.
+fn is_enumerated(simple: &SimpleType) -> bool {
+    let all_members = || match &simple.variety {
+        SimpleVariety::Union(members) => members.iter().all(|member| is_enumerated(member)),
+        SimpleVariety::List(item) => is_enumerated(item),
+        SimpleVariety::Atomic(_) => false,
+    };
+    !simple.values.is_empty() || all_members()
+}
+
+/// The only word that begins with the value, or that the value begins with.
+fn find_prefixed<'w>(value: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let value = value.to_lowercase();
+    let is_near = |word: &&str| {
+        let word = word.to_lowercase();
+        word.starts_with(&value) || (!word.is_empty() && value.starts_with(&word))
+    };
+    let mut near = words.filter(is_near);
+    near.next().filter(|_| near.next().is_none())
 }
 
 fn can_fit(simple: &SimpleType, text: &str) -> bool {

@@ -61,7 +61,9 @@ impl PayloadWalk<'_> {
             message.push_str(&format!("; {} is missing", missing.name));
         }
         let is_right = |d: &AttributeUse| check_value::check_value(&d.simple, &attribute.value).is_none();
-        let made = instead.filter(|d| !is_right(d)).and_then(|d| amend::find_sample(&d.simple));
+        let made =
+            instead.filter(|d| !is_right(d)).and_then(|d| amend::suggest_value(&d.simple, &attribute.value));
+        let is_unknown = instead.is_some_and(|d| !is_right(d)) && made.is_none();
         let edited = self.source.with_head(element, |attributes| match instead {
             None => attributes.retain(|(known, _)| known != key),
             Some(instead) => {
@@ -82,7 +84,7 @@ impl PayloadWalk<'_> {
             expected,
             received: self.source.show_element(element),
             schema: instead.map_or_else(|| role.declaration.fragment.clone(), |d| d.fragment.clone()),
-            fix: edited.unwrap_or_else(|| match instead {
+            fix: edited.filter(|_| !is_unknown).unwrap_or_else(|| match instead {
                 Some(instead) => {
                     let value = made.as_deref().unwrap_or("…");
                     format!("write {}=\"{value}\" instead of {key}", instead.name)

@@ -33,9 +33,7 @@ pub(super) fn take_final(contracts: &AgentContracts, text: &str, taken: &mut Rea
     let (json, was_fenced) = strip_fence(text);
     match read_json(known, json) {
         Ok(payload) => {
-            let repair = |reason| AnswerRepair { reason, act: None };
-            let repaired = AgentFailure::from_slug("fenced-action", "").filter(|_| was_fenced);
-            taken.repairs.extend(repaired.map(repair));
+            note_fence(was_fenced, taken);
             taken.ending = Some(payload);
         }
         Err((slug, words)) => taken.add_failure(slug, words),
@@ -53,8 +51,14 @@ fn read_json(known: &ElementModel, json: &str) -> Result<Payload, (&'static str,
     Payload::parse(&bytes, &DocumentLimits::default()).map_err(|fault| ("json-schema", fault.to_string()))
 }
 
+/// Notes that a fence around a final in JSON was removed.
+pub(super) fn note_fence(was_fenced: bool, taken: &mut ReadAnswer) {
+    let repaired = AgentFailure::from_slug("fenced-action", "").filter(|_| was_fenced);
+    taken.repairs.extend(repaired.map(|reason| AnswerRepair { reason, act: None }));
+}
+
 /// The content of a code fence around the whole text, and whether there was one.
-fn strip_fence(text: &str) -> (&str, bool) {
+pub(super) fn strip_fence(text: &str) -> (&str, bool) {
     let text = text.trim();
     let inside = || {
         let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;

@@ -17,7 +17,7 @@ mod xml_final;
 
 pub(crate) use finals::{write_final, write_report};
 pub(crate) use grammar::write_grammar;
-pub(crate) use read_answer::{ActPart, AnswerAction, AnswerRepair, ReadAnswer, TurnRules};
+pub(crate) use read_answer::{ActPart, AnswerAction, AnswerJudging, AnswerRepair, ReadAnswer, TurnRules};
 
 use systole_kit::Payload;
 
@@ -92,7 +92,7 @@ fn take_in_dialect(
     match agent.dialect {
         Dialect::Plain => plain::read_answer(agent, contracts, heard),
         Dialect::Native => note_alone(agent, contracts, heard)
-            .unwrap_or_else(|| native::read_answer(agent, contracts, heard)),
+            .unwrap_or_else(|| native::read_answer(agent, contracts, heard, allowed)),
         Dialect::XmlFinal => note_alone(agent, contracts, heard)
             .unwrap_or_else(|| xml_final::read_answer(agent, contracts, heard, allowed)),
         Dialect::Xml => xml::read_answer(agent, contracts, heard),

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use systole_kit::Payload;
 use systole_kit::schema::find_nearest;
+use systole_kit::{Payload, QName};
 
-use super::{AnswerAction, ReadAnswer, goals, json_schema, together};
+use super::{AnswerAction, ReadAnswer, TurnRules, goals, json_schema, together, xml};
 use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
 use crate::model::{NativeCall, StopReason};
@@ -18,12 +18,62 @@ use crate::prompt::{self, NativeTool, ToolMeaning};
 use crate::show::describe_slip;
 use crate::spec::{ActionLimit, AgentSpec, OutputFormat};
 
-pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
-    let mut taken = ReadAnswer::default();
-    if heard.calls().next().is_none() {
-        read_final(agent, contracts, heard, &heard.answer_text(), &mut taken);
+pub(super) fn read_answer(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    heard: &HeardAnswer,
+    allowed: TurnRules<'_>,
+) -> ReadAnswer {
+    let written = find_written_call(agent, contracts, &heard.joined_text(), allowed);
+    if heard.calls().next().is_some() {
+        let mut taken = read_calls(agent, contracts, heard);
+        taken.reasons.extend(written);
         return taken;
     }
+    let mut taken = ReadAnswer::default();
+    match written {
+        Some(written) => taken.reasons.push(written),
+        None => read_final(agent, contracts, heard, allowed, &mut taken),
+    }
+    taken
+}
+
+/// The fault of a text that has a tool as an element, outside of quotes, on a line of its own.
+pub(super) fn find_written_call(
+    agent: &AgentSpec,
+    contracts: &AgentContracts,
+    text: &str,
+    allowed: TurnRules<'_>,
+) -> Option<AgentFailure> {
+    let element = xml::find_action(agent, contracts, text).filter(|_| allowed.refuses_more())?;
+    let reason = AgentFailure::from_slug("unknown-action", describe_written(contracts, &element))?;
+    Some(AgentFailure { about: Some(element.local.to_string()), ..reason })
+}
+
+/// What the model must do instead of writing a tool as an element.
+pub(super) fn describe_written(contracts: &AgentContracts, element: &QName) -> String {
+    let tools = prompt::list_native(contracts);
+    let is_meant = |native: &&NativeTool| match &native.means {
+        ToolMeaning::Peer { action, .. } => {
+            contracts.actions.get(*action).is_some_and(|action| action.known.element == *element)
+        }
+        ToolMeaning::Core(primitive) => {
+            (primitive.namespace, primitive.local) == (&*element.ns, &*element.local)
+        }
+    };
+    let names: Vec<String> =
+        tools.iter().filter(is_meant).map(|native| format!("`{}`", native.tool.name)).collect();
+    let tool = if names.is_empty() { String::new() } else { format!(" {}", names.join(" or ")) };
+    format!(
+        "{} is a native call: call the tool{tool} instead of writing an element. Put markup that you only \
+         quote into a code fence.",
+        element.local
+    )
+}
+
+/// The calls of an answer that has some.
+pub(super) fn read_calls(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
+    let mut taken = ReadAnswer::default();
     let text = heard.joined_text();
     if !text.trim().is_empty() {
         taken.thoughts.push(text.trim().to_owned());
@@ -75,9 +125,10 @@ fn read_final(
     agent: &AgentSpec,
     contracts: &AgentContracts,
     heard: &HeardAnswer,
-    text: &str,
+    allowed: TurnRules<'_>,
     taken: &mut ReadAnswer,
 ) {
+    let text = &*heard.answer_text();
     if text.trim().is_empty() {
         return taken
             .add_failure(if heard.has_reasoning() { "reasoning-only" } else { "empty-response" }, "");
@@ -90,7 +141,9 @@ fn read_final(
         _ => text.into(),
     };
     if agent.output.format == OutputFormat::Json && contracts.json_final().is_none() {
-        let value: serde_json::Value = match serde_json::from_str(text.trim()) {
+        let (json, was_fenced) =
+            if allowed.takes_more() { goals::strip_fence(text) } else { (text.trim(), false) };
+        let value: serde_json::Value = match serde_json::from_str(json) {
             Ok(value) => value,
             Err(error) => return taken.add_failure("json-required", json_schema::describe_unread(&error)),
         };
@@ -98,6 +151,8 @@ fn read_final(
         if let Some(words) = schema.and_then(|schema| json_schema::check_value(schema, &value).err()) {
             return taken.add_failure("json-schema", words);
         }
+        goals::note_fence(was_fenced, taken);
+        return goals::take_final(contracts, json, taken);
     }
     goals::take_final(contracts, text, taken);
 }

@@ -127,11 +127,35 @@ pub(crate) struct TurnRules<'a> {
     pub(crate) tasks_given: u32,
     /// Whether the model was told that the first pass cannot have converged.
     pub(crate) told_early: bool,
+    /// How its answer is judged.
+    pub(crate) judging: AnswerJudging,
+}
+
+/// How an answer is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerJudging {
+    /// By the rules of this version.
+    Now,
+    /// By the rules of the versions before finals were refused for their tags.
+    AsBefore,
+    /// It was judged before, and this is whether it was refused.
+    Recorded { is_refused: bool },
 }
 
 impl TurnRules<'_> {
-    /// The rules of an earlier turn, with what was before it.
-    pub(crate) fn from_past(tasks_given: u32, told_early: bool) -> Self {
-        Self { only_final: false, nonce: "", tasks_given, told_early }
+    /// The rules of an earlier turn, with what was before it, and whether its answer was refused.
+    pub(crate) fn from_past(tasks_given: u32, told_early: bool, is_refused: bool) -> Self {
+        let judging = AnswerJudging::Recorded { is_refused };
+        Self { only_final: false, nonce: "", tasks_given, told_early, judging }
+    }
+
+    /// Whether what earlier versions took is refused.
+    pub(crate) fn refuses_more(&self) -> bool {
+        matches!(self.judging, AnswerJudging::Now | AnswerJudging::Recorded { is_refused: true })
+    }
+
+    /// Whether what earlier versions refused is taken.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.judging != AnswerJudging::AsBefore
     }
 }

@@ -9,7 +9,7 @@ use systole_kit::extract::{
     RepairKind, StreamEnd, TextProblem,
 };
 use systole_kit::schema::TextElements;
-use systole_kit::{Payload, namespaces};
+use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::CONVERGED;
 
 use super::{AnswerAction, AnswerRepair, ReadAnswer, together, write_final, write_report};
@@ -61,6 +61,24 @@ pub(super) fn note_alone(
         return None;
     }
     Some(EventReading::new(contracts, &text).read_events(agent, events)).filter(|taken| taken.is_note)
+}
+
+/// The first action in a text that begins a line, of an agent whose actions are native calls.
+pub(super) fn find_action(agent: &AgentSpec, contracts: &AgentContracts, text: &str) -> Option<QName> {
+    let events = extract_events(collect_names(agent, contracts), contracts, model::StopReason::Length, text);
+    let actions = events.into_iter().filter_map(|event| match event {
+        ExtractEvent::Action(action) => Some(*action),
+        _ => None,
+    });
+    let begins_line = |action: &ExtractedAction| {
+        let before = text.get(..action.span.start.offset).unwrap_or_default();
+        before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    };
+    let is_tool = |action: &ExtractedAction| action.role != ElementRole::Returns && !is_ending(action);
+    actions
+        .into_iter()
+        .find(|action| is_tool(action) && begins_line(action))
+        .map(|it| it.payload.name().clone())
 }
 
 fn extract_events(
@@ -119,6 +137,9 @@ fn is_ending(action: &ExtractedAction) -> bool {
 /// The names that mean something in the agent's text.
 fn collect_names(agent: &AgentSpec, contracts: &AgentContracts) -> KnownNames {
     let mut names = KnownNames::new().with_element(build_own_element(agent));
+    if agent.reads_as_before {
+        names = names.with_text_behind_thinking();
+    }
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
     }
@@ -179,6 +200,8 @@ struct EventReading<'a> {
     contracts: &'a AgentContracts,
     text: &'a str,
     taken: ReadAnswer,
+    /// Whether it is read as by earlier versions.
+    as_before: bool,
     prose: Vec<String>,
     thinks: bool,
     /// Whether tags hold a thought or a plan.
@@ -190,10 +213,12 @@ struct EventReading<'a> {
 impl<'a> EventReading<'a> {
     fn new(contracts: &'a AgentContracts, text: &'a str) -> Self {
         let (prose, repairs) = (Vec::new(), Vec::new());
-        Self { contracts, text, taken: ReadAnswer::default(), prose, thinks: false, notes: false, repairs }
+        let (taken, as_before) = (ReadAnswer::default(), false);
+        Self { contracts, text, taken, as_before, prose, thinks: false, notes: false, repairs }
     }
 
     fn read_events(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> ReadAnswer {
+        self.as_before = agent.reads_as_before;
         events.into_iter().for_each(|event| self.read_event(event));
         self.finish(agent)
     }
@@ -288,7 +313,8 @@ impl<'a> EventReading<'a> {
     fn take_ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
             self.repairs.clear();
-            return self.taken.add_failure("second-action", "There were two finals.");
+            let slug = if self.as_before { "second-action" } else { "second-final" };
+            return self.taken.add_failure(slug, "The first one was taken.");
         }
         self.assign_repairs(None);
         self.taken.ending = payload;

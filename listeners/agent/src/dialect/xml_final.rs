@@ -21,13 +21,19 @@ pub(super) fn read_answer(
 ) -> ReadAnswer {
     let text = heard.joined_text();
     let calls = heard.calls().next().is_some();
-    let mut taken = if calls { native::read_answer(agent, contracts, heard) } else { ReadAnswer::default() };
-    let Some(slot) = FinalSlot::find_last(&text) else {
+    let mut taken = if calls { native::read_calls(agent, contracts, heard) } else { ReadAnswer::default() };
+    let slot = FinalSlot::find_last(&text);
+    let outside = slot.as_ref().map_or(&*text, |slot| slot.before);
+    let written = native::find_written_call(agent, contracts, outside, allowed);
+    let is_refused = written.is_some();
+    taken.reasons.extend(written);
+    let Some(slot) = slot else {
         match (calls, text.trim().is_empty()) {
             (true, _) => {}
             (false, true) if heard.has_reasoning() => taken.add_failure("reasoning-only", ""),
             (false, true) => taken.add_failure("empty-response", ""),
             (false, false) if heard.stop == StopReason::Length => taken.add_failure("output-truncated", ""),
+            (false, false) if is_refused => {}
             (false, false) => taken.add_failure("final-missing", describe_expected(agent, allowed.nonce)),
         }
         return taken;
@@ -37,13 +43,20 @@ pub(super) fn read_answer(
         taken.thoughts = vec![slot.before.trim().to_owned()];
         taken.thoughts.retain(|thought| !thought.is_empty());
     }
-    match read_content(agent, contracts, heard, &slot, allowed) {
-        Ok((content, status)) => {
-            if let Err((slug, words)) = take_ending(agent, contracts, content, status, &mut taken) {
-                taken.add_failure(slug, words);
-            }
-        }
-        Err((slug, words)) => taken.add_failure(slug, words),
+    // A final that was written together with the call of a tool did not wait for its result.
+    if is_refused {
+        return taken;
+    }
+    if allowed.refuses_more() && FinalSlot::has_earlier(&heard.answer_text()) {
+        taken.add_failure("second-final", describe_expected(agent, allowed.nonce));
+        return taken;
+    }
+    let read = read_content(agent, contracts, heard, &slot, allowed).and_then(|(content, status)| {
+        let mut ends = SlotReading { agent, contracts, allowed, status, taken: &mut taken };
+        ends.take_ending(content)
+    });
+    if let Err((slug, words)) = read {
+        taken.add_failure(slug, words);
     }
     taken
 }
@@ -52,6 +65,9 @@ type FinalFault = (&'static str, String);
 
 /// The statuses that a final may have.
 const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
+
+/// The formats that a final may have.
+const FORMATS: [OutputFormat; 3] = [OutputFormat::Json, OutputFormat::Markdown, OutputFormat::Text];
 
 /// The default status.
 const COMPLETE: &str = "success";
@@ -65,23 +81,27 @@ fn read_content<'t>(
     allowed: TurnRules<'_>,
 ) -> Result<(&'t str, Option<&'t str>), FinalFault> {
     let expected = || describe_expected(agent, allowed.nonce);
+    let came = |what: &str| format!("You wrote {what}. {}", expected());
     if slot.name != "FINAL" {
-        return Err(("slot-mismatch", expected()));
+        return Err(("slot-mismatch", came(&slot.show_tag())));
     }
     // If the code is not known, the words were read back from the log and were checked before.
     if !allowed.nonce.is_empty() && slot.nonce != allowed.nonce {
-        return Err(("nonce-mismatch", expected()));
+        return Err(("nonce-mismatch", came(&slot.show_tag())));
     }
     if !slot.closed && heard.stop == StopReason::Length {
         return Err(("output-truncated", String::new()));
     }
-    let format = format_name(agent.output.format);
-    if slot.find_attribute("format") != Some(format) {
-        return Err(("format-mismatch", expected()));
+    if !slot.closed && allowed.refuses_more() {
+        return Err(match slot.find_end_tag() {
+            Some(tag) => ("slot-mismatch", came(tag)),
+            None => ("missing-closing-tag", expected()),
+        });
     }
+    check_format(agent, slot, allowed).map_err(|(slug, what)| (slug, came(&what)))?;
     let status = slot.find_attribute("status");
-    if status.is_some_and(|status| !STATUSES.contains(&status)) {
-        return Err(("status-invalid", expected()));
+    if let Some(status) = status.filter(|status| !STATUSES.contains(status)) {
+        return Err(("status-invalid", came(&format!("status=\"{status}\""))));
     }
     let content = slot.content.strip_prefix('\n').unwrap_or(slot.content);
     let content = content.strip_suffix('\n').unwrap_or(content);
@@ -89,39 +109,149 @@ fn read_content<'t>(
         return Err(("content-missing", String::new()));
     }
     if let Some(tool) = find_tool(contracts, content) {
-        let words = format!("It holds <{tool}>: call the tool instead.");
-        return Err(("slot-mismatch", words));
+        return Err(("slot-mismatch", native::describe_written(contracts, tool)));
     }
     Ok((content, status))
 }
 
-fn take_ending(
+/// Whether the tag names the one format, or what it names.
+fn check_format(
     agent: &AgentSpec,
-    contracts: &AgentContracts,
-    content: &str,
-    status: Option<&str>,
-    taken: &mut ReadAnswer,
-) -> Result<(), FinalFault> {
-    let complete = status.is_none_or(|status| status == COMPLETE);
-    if complete && contracts.is_ended_by(content) {
-        taken.ending = contracts.goal.as_ref().and_then(|goal| goal.write_output(content, true));
-        return Ok(());
-    }
-    if contracts.json_final().is_some() {
-        match status.filter(|_| !complete) {
-            // A report has no schema.
-            Some(status) => taken.ending = write_in_words(contracts, content, status),
-            None => goals::take_final(contracts, content, taken),
-        }
-        return Ok(());
-    }
-    taken.ending = match agent.output.format {
-        OutputFormat::Json => read_json(agent, contracts, content, status)?,
-        OutputFormat::Markdown | OutputFormat::Text => {
-            write_in_words(contracts, content, status.unwrap_or(COMPLETE))
-        }
+    slot: &FinalSlot<'_>,
+    allowed: TurnRules<'_>,
+) -> Result<(), (&'static str, String)> {
+    let format = format_name(agent.output.format);
+    let known = FORMATS.map(format_name);
+    let (slug, what) = match slot.find_attribute("format") {
+        Some(came) if came == format => return Ok(()),
+        Some(came) if known.contains(&came) => ("format-mismatch", format!("format=\"{came}\"")),
+        Some(came) => ("format-unknown", format!("format=\"{came}\"")),
+        None => ("format-missing", slot.show_tag()),
     };
-    Ok(())
+    Err((if allowed.takes_more() { slug } else { "format-mismatch" }, what))
+}
+
+/// The content of a slot on its way to a final.
+struct SlotReading<'a, 't> {
+    agent: &'a AgentSpec,
+    contracts: &'a AgentContracts,
+    allowed: TurnRules<'a>,
+    /// The status in the tag.
+    status: Option<&'t str>,
+    taken: &'a mut ReadAnswer,
+}
+
+impl SlotReading<'_, '_> {
+    fn take_ending(&mut self, content: &str) -> Result<(), FinalFault> {
+        let complete = self.status.is_none_or(|status| status == COMPLETE);
+        if complete && self.contracts.is_ended_by(content) {
+            self.taken.ending =
+                self.contracts.goal.as_ref().and_then(|goal| goal.write_output(content, true));
+            return Ok(());
+        }
+        if self.contracts.json_final().is_some() {
+            return self.take_payload(content);
+        }
+        self.taken.ending = match self.agent.output.format {
+            OutputFormat::Json => self.read_json(content)?,
+            OutputFormat::Markdown | OutputFormat::Text => self.read_words(content)?,
+        };
+        Ok(())
+    }
+
+    /// The payload that a goal asks for, as JSON. It may be in the older form.
+    fn take_payload(&mut self, content: &str) -> Result<(), FinalFault> {
+        let mut whole = ReadAnswer::default();
+        goals::take_final(self.contracts, content, &mut whole);
+        let value = if whole.ending.is_none() { self.read_whole_value(content) } else { None };
+        let (content, status) = match self.split_older(value.as_ref())? {
+            Some((inner, status)) => (inner.to_string(), Some(status)),
+            None => (content.to_owned(), self.status.map(str::to_owned)),
+        };
+        match status.filter(|status| status != COMPLETE) {
+            // A report has no schema.
+            Some(status) => self.taken.ending = write_in_words(self.contracts, &content, &status),
+            None => goals::take_final(self.contracts, &content, self.taken),
+        }
+        Ok(())
+    }
+
+    /// A final in words. It may be in the older form.
+    fn read_words(&self, content: &str) -> Result<Option<systole_kit::Payload>, FinalFault> {
+        let value = self.read_whole_value(content);
+        let Some((inner, status)) = self.split_older(value.as_ref())? else {
+            return Ok(write_in_words(self.contracts, content, self.status.unwrap_or(COMPLETE)));
+        };
+        match inner.as_str().map(str::trim) {
+            Some("") => Err(("content-missing", String::new())),
+            Some(words) => Ok(write_in_words(self.contracts, words, &status)),
+            None => {
+                let format = format_name(self.agent.output.format);
+                Err(("format-mismatch", format!("Your content is JSON, and the format is {format}.")))
+            }
+        }
+    }
+
+    /// A whole content that is JSON, where only this version looks for it.
+    fn read_whole_value(&self, content: &str) -> Option<Value> {
+        let json = content.trim_start().starts_with(['{', '`']) && self.allowed.takes_more();
+        json.then(|| serde_json::from_str(goals::strip_fence(content).0).ok()).flatten()
+    }
+
+    fn read_json(&mut self, content: &str) -> Result<Option<systole_kit::Payload>, FinalFault> {
+        let (json, was_fenced) = match self.allowed.takes_more() {
+            true => goals::strip_fence(content),
+            false => (content.trim(), false),
+        };
+        let value: Value = serde_json::from_str(json)
+            .map_err(|error| ("json-required", super::json_schema::describe_unread(&error)))?;
+        let (value, status) = match self.split_older(Some(&value))? {
+            Some((inner, status)) => (inner.clone(), status),
+            None => (value, self.status.unwrap_or(COMPLETE).to_owned()),
+        };
+        if let Some(schema) = &self.agent.output.schema {
+            super::json_schema::check_value(schema, &value).map_err(|words| ("json-schema", words))?;
+        }
+        let built = self.build_payload(&value, &status)?;
+        goals::note_fence(was_fenced, self.taken);
+        Ok(built)
+    }
+
+    /// The final that a checked value makes.
+    fn build_payload(&self, value: &Value, status: &str) -> Result<Option<systole_kit::Payload>, FinalFault> {
+        if status == COMPLETE
+            && self.contracts.text_final().is_none()
+            && let [one] = self.contracts.finals.as_slice()
+            && let Some(built) = one.model.from_json(&one.element.local, value)
+        {
+            let bytes = built.map_err(|slips| {
+                let words: Vec<String> = slips.iter().map(crate::show::describe_slip).collect();
+                ("json-schema", words.join("\n"))
+            })?;
+            return Ok(systole_kit::Payload::parse(&bytes, &systole_kit::DocumentLimits::default()).ok());
+        }
+        Ok(write_in_words(self.contracts, &value.to_string(), status))
+    }
+
+    /// The content and the status of the older form, `{status, format, content}`.
+    fn split_older<'v>(&self, value: Option<&'v Value>) -> Result<Option<(&'v Value, String)>, FinalFault> {
+        let parts = |value: &'v Value| {
+            let object = value.as_object().filter(|object| object.len() == 3)?;
+            let text = |name: &str| object.get(name)?.as_str();
+            Some((object.get("content")?, text("format")?, text("status")?))
+        };
+        let Some((content, format, own)) = value.and_then(parts) else { return Ok(None) };
+        if !STATUSES.contains(&own) || self.status.is_some_and(|status| status != own) {
+            let words = format!("The tag says {} and the JSON says {own}.", self.status.unwrap_or("nothing"));
+            return Err(("status-invalid", words));
+        }
+        let expected = format_name(self.agent.output.format);
+        if format != expected && self.allowed.refuses_more() {
+            let words = format!("You wrote \"format\": \"{format}\"; the format is {expected}.");
+            return Err(("format-mismatch", words));
+        }
+        Ok(Some((content, own.to_owned())))
+    }
 }
 
 fn describe_expected(agent: &AgentSpec, nonce: &str) -> String {
@@ -137,55 +267,12 @@ fn write_in_words(contracts: &AgentContracts, content: &str, status: &str) -> Op
     }
 }
 
-fn read_json(
-    agent: &AgentSpec,
-    contracts: &AgentContracts,
-    content: &str,
-    status: Option<&str>,
-) -> Result<Option<systole_kit::Payload>, FinalFault> {
-    let value: Value = serde_json::from_str(content.trim())
-        .map_err(|error| ("json-required", super::json_schema::describe_unread(&error)))?;
-    let (value, status) = match read_older_form(&value) {
-        Some((content, own)) if STATUSES.contains(&&*own) && status.is_none_or(|status| status == own) => {
-            (content.clone(), own)
-        }
-        Some((_, own)) => {
-            let words = format!("The tag says {} and the JSON says {own}.", status.unwrap_or("nothing"));
-            return Err(("status-invalid", words));
-        }
-        None => (value, status.unwrap_or(COMPLETE).to_owned()),
-    };
-    if let Some(schema) = &agent.output.schema {
-        super::json_schema::check_value(schema, &value).map_err(|words| ("json-schema", words))?;
-    }
-    let text = value.to_string();
-    if status == "success"
-        && contracts.text_final().is_none()
-        && let [one] = contracts.finals.as_slice()
-        && let Some(built) = one.model.from_json(&one.element.local, &value)
-    {
-        let bytes = built.map_err(|slips| {
-            let words: Vec<String> = slips.iter().map(crate::show::describe_slip).collect();
-            ("json-schema", words.join("\n"))
-        })?;
-        return Ok(systole_kit::Payload::parse(&bytes, &systole_kit::DocumentLimits::default()).ok());
-    }
-    Ok(write_in_words(contracts, &text, &status))
-}
-
-/// The older form, `{status, format, content}`, in parts.
-fn read_older_form(value: &Value) -> Option<(&Value, String)> {
-    let object = value.as_object().filter(|object| object.len() == 3)?;
-    object.get("format")?.as_str()?;
-    Some((object.get("content")?, object.get("status")?.as_str()?.to_owned()))
-}
-
 /// The tool whose element the content begins with.
-fn find_tool<'c>(contracts: &'c AgentContracts, content: &str) -> Option<&'c str> {
+fn find_tool<'c>(contracts: &'c AgentContracts, content: &str) -> Option<&'c systole_kit::QName> {
     let inside = content.trim_start().strip_prefix('<')?;
     let name = inside.split(|c: char| c.is_whitespace() || c == '>' || c == '/').next()?;
-    let known = contracts.actions.iter().map(|action| &*action.known.element.local);
-    known.into_iter().find(|local| *local == name)
+    let mut known = contracts.actions.iter().map(|action| &action.known.element);
+    known.find(|element| &*element.local == name)
 }
 
 /// A slot in the text.
@@ -220,6 +307,30 @@ impl<'t> FinalSlot<'t> {
             None => (rest, false),
         };
         Some(Self { before, nonce, name, attributes, content, closed })
+    }
+
+    /// Whether another slot is complete before the last one.
+    fn has_earlier(text: &'t str) -> bool {
+        let Some(last) = Self::find_last(text) else { return false };
+        text.match_indices("<systole-").filter_map(|(at, _)| Self::read_at(text, at)).any(|slot| {
+            let close = format!("</systole-{}-{}>", slot.nonce, slot.name);
+            let between = last.before.get(slot.before.len()..).unwrap_or_default();
+            between.contains(&close)
+        })
+    }
+
+    /// Its tag, as written.
+    fn show_tag(&self) -> String {
+        let Self { nonce, name, attributes, .. } = self;
+        let space = if attributes.is_empty() { "" } else { " " };
+        format!("<systole-{nonce}-{name}{space}{attributes}>")
+    }
+
+    /// The end tag of another slot in a slot that is not closed.
+    fn find_end_tag(&self) -> Option<&'t str> {
+        let from = self.content.find("</systole-")?;
+        let rest = self.content.get(from..)?;
+        rest.get(..=rest.find('>')?)
     }
 
     fn find_attribute(&self, name: &str) -> Option<&'t str> {

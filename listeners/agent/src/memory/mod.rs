@@ -157,7 +157,11 @@ impl Conversation {
     }
 
     fn build_messages(&mut self, every: &AgentTerms, happened: &CallEvent) -> Vec<PromptMessage> {
-        let rules = TurnRules::from_past(self.tasks_given, self.told_early);
+        let is_refused = match happened {
+            CallEvent::Turn(turn) => turn.answers.iter().any(|answer| is_own_failure(&answer.payload)),
+            CallEvent::Request { .. } | CallEvent::Overheard(_) => false,
+        };
+        let rules = TurnRules::from_past(self.tasks_given, self.told_early, is_refused);
         match happened {
             CallEvent::Turn(turn) => self.count_turn(turn, rules),
             // A call begins.

@@ -17,8 +17,9 @@ use crate::failures::AgentFailure;
 use crate::model::{MessageAuthor, MessageFile, MessagePart, NativeCall, PromptMessage};
 use crate::model_answer::HeardAnswer;
 use crate::show::{
-    TextMark, change_words, escape_markup, is_code_error, quote_attribute, read_failure, show_judged,
-    show_payload, write_block, write_code, write_code_part, write_core, write_markup, write_words,
+    TextMark, change_words, describe_part_failure, escape_markup, is_code_error, quote_attribute,
+    read_failure, show_judged, show_payload, write_block, write_code, write_code_part, write_core,
+    write_markup, write_words,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
@@ -184,8 +185,9 @@ impl SegmentWriter<'_> {
                             self.describe_task(answer, turn).unwrap_or_else(|| self.describe_answer(answer)),
                         );
                     }
-                    let part = act.parts.iter().position(|part| part.call.as_deref() == Some(id))?;
-                    Some(self.told_part(answer, part))
+                    let mut parts = act.parts.iter().enumerate();
+                    let (at, part) = parts.find(|(_, part)| part.call.as_deref() == Some(id))?;
+                    Some(self.told_part(answer, part, at))
                 })
             })
         };
@@ -283,16 +285,23 @@ impl SegmentWriter<'_> {
             // A tool could say the same words. Only text inside the mark comes from the core.
             return (write_block(self.mark, &write_core(payload, self.mark)), is_error);
         }
+        if let Some(change) = change_words(payload) {
+            let name = self.find_act(answer.ordinal).map(|(_, act)| act.name.as_str());
+            let words = shorten_text(change.join_results(name), self.agent.tool_output_max);
+            return (self.mark.cover_mark(&words), change.is_failure());
+        }
         let words = self.in_part(payload, answer.number).unwrap_or_else(|| write_words(payload));
-        let is_failure = is_code_error(payload) || change_words(payload).is_some_and(|it| it.is_failure());
-        (self.mark.cover_mark(&words), is_failure)
+        (self.mark.cover_mark(&words), is_code_error(payload))
     }
 
     /// The result of one element of a change set. A failure of the whole set is the result of each.
-    fn told_part(&self, answer: &AnsweredItem, part: usize) -> (String, bool) {
+    fn told_part(&self, answer: &AnsweredItem, part: &dialect::ActPart, at: usize) -> (String, bool) {
+        if answer.payload.name().is_named(namespaces::CORE, "system-error") {
+            return (self.mark.cover_mark(&describe_part_failure(&answer.payload, &part.name)), true);
+        }
         let shown = change_words(&answer.payload).filter(|_| self.describe_hidden(answer).is_none());
         let Some(change) = shown else { return self.describe_answer(answer) };
-        let (words, is_failure) = change.find_result(part + 1);
+        let (words, is_failure) = change.find_result(at + 1, &part.name);
         let words = shorten_text(words, self.agent.tool_output_max);
         (self.mark.cover_mark(&words), is_failure)
     }
@@ -314,7 +323,7 @@ impl SegmentWriter<'_> {
             return write_code_part(&words, most);
         }
         if let Some(change) = change_words(payload) {
-            let whole = change.join_results();
+            let whole = change.join_results(None);
             return (whole.len() > most).then(|| shorten_text(whole, most));
         }
         let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
@@ -339,7 +348,7 @@ impl SegmentWriter<'_> {
             turn.inside.iter().map(|inside| self.describe_overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
         let waits = self.taken.is_some_and(ReadAnswer::has_tasks);
-        for answer in &turn.answers {
+        for answer in turn.answers.iter().filter(|answer| !self.is_result(&answer.payload)) {
             let act = self.find_act(answer.ordinal);
             if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
                 continue;
@@ -353,10 +362,19 @@ impl SegmentWriter<'_> {
         let began = self.list_started(turn);
         let is_told =
             |arrival: &Payload| tasks::read_ended(arrival).is_some_and(|ended| began.contains(&ended));
-        for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival)) {
+        for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival) && !self.is_result(arrival)) {
             words.push(self.write_arrival(arrival, turn));
         }
         words
+    }
+
+    /// Whether a report about the turn's own output is the result of a native call that failed.
+    fn is_result(&self, payload: &Payload) -> bool {
+        let said = |name: &str| payload.find_attribute(name).unwrap_or_default();
+        let is_said = |(_, reason): &(String, AgentFailure)| {
+            said("code") == reason.code() && said("message") == self.mark.cover_mark(&reason.describe())
+        };
+        is_own_failure(payload) && self.taken.is_some_and(|taken| taken.failed_calls.iter().any(is_said))
     }
 
     fn write_answer(&self, place: ResultPlace<'_>, answer: &AnsweredItem) -> String {
@@ -368,7 +386,7 @@ impl SegmentWriter<'_> {
             return self.write_result(place, &escape_markup(&words));
         }
         if let Some((_, act)) = act.filter(|(_, act)| !act.parts.is_empty())
-            && change_words(payload).is_some()
+            && (change_words(payload).is_some() || payload.name().is_named(namespaces::CORE, "system-error"))
         {
             return self.part_results(answer, act);
         }
@@ -377,7 +395,8 @@ impl SegmentWriter<'_> {
         if is_core && !is_error {
             return write_block(self.mark, &write_core(payload, self.mark));
         }
-        let text = match is_error || self.in_part(payload, None).is_some() {
+        let is_plain = is_error || change_words(payload).is_some() || self.in_part(payload, None).is_some();
+        let text = match is_plain {
             true => {
                 let (text, is_failure) = self.describe_answer(answer);
                 escape_markup(&self.add_place(act, payload, text, is_failure))
@@ -392,7 +411,7 @@ impl SegmentWriter<'_> {
         let result = |(at, part): (usize, &dialect::ActPart)| {
             let name = quote_attribute(&self.mark.cover_mark(&part.name));
             let number = if act.parts.len() > 1 { format!(" call=\"{}\"", at + 1) } else { String::new() };
-            let (words, _) = self.told_part(answer, at);
+            let (words, _) = self.told_part(answer, part, at);
             format!("<tool_result tool_name=\"{name}\"{number}>{}</tool_result>", escape_markup(&words))
         };
         act.parts.iter().enumerate().map(result).collect::<Vec<_>>().join("\n")

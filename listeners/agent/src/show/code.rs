@@ -110,8 +110,55 @@ fn write_block(of: &TagAttributes, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.saturating_add(1).max(3));
     let (file, first, last) = (find_value(of, "file"), find_value(of, "first"), find_value(of, "last"));
-    format!("File: {file} Lines: {first}-{last}\n{fence}\n{text}\n{fence}")
+    let language = name_language(file);
+    format!("File: {file} Lines: {first}-{last}\n{fence}{language}\n{text}\n{fence}")
 }
+
+/// The language of a file, as the line of a fence names it: by the end of the file's name, or nothing.
+fn name_language(file: &str) -> &'static str {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let end = name.rsplit_once('.').map_or(name, |(_, end)| end).to_ascii_lowercase();
+    let known = LANGUAGES.iter().find(|(ends, _)| ends.contains(&&*end));
+    known.map_or("", |(_, language)| language)
+}
+
+/// The ends of files and their languages.
+const LANGUAGES: [(&[&str], &str); 34] = [
+    (&["py", "pyi"], "python"),
+    (&["js", "mjs", "cjs"], "javascript"),
+    (&["jsx"], "jsx"),
+    (&["ts", "mts", "cts"], "typescript"),
+    (&["tsx"], "tsx"),
+    (&["rs"], "rust"),
+    (&["go"], "go"),
+    (&["java"], "java"),
+    (&["kt", "kts"], "kotlin"),
+    (&["scala"], "scala"),
+    (&["swift"], "swift"),
+    (&["c", "h"], "c"),
+    (&["cc", "cpp", "cxx", "hh", "hpp", "hxx"], "cpp"),
+    (&["cs"], "csharp"),
+    (&["rb"], "ruby"),
+    (&["php"], "php"),
+    (&["pl", "pm"], "perl"),
+    (&["lua"], "lua"),
+    (&["r"], "r"),
+    (&["ex", "exs"], "elixir"),
+    (&["hs"], "haskell"),
+    (&["sh", "bash"], "bash"),
+    (&["ps1"], "powershell"),
+    (&["sql"], "sql"),
+    (&["html", "htm"], "html"),
+    (&["css"], "css"),
+    (&["scss"], "scss"),
+    (&["xml", "xsd", "svg"], "xml"),
+    (&["json"], "json"),
+    (&["yaml", "yml"], "yaml"),
+    (&["toml"], "toml"),
+    (&["md", "markdown"], "markdown"),
+    (&["dockerfile"], "dockerfile"),
+    (&["makefile", "mk"], "makefile"),
+];
 
 fn write_fault(payload: &Payload) -> String {
     let message = payload.text_of("message").unwrap_or_default();
@@ -160,14 +207,32 @@ mod tests {
         let shown = write_code(&result).unwrap();
         assert_eq!(
             shown,
-            "File: src/a.rs Lines: 3-4\n```\nif a < b {\n}\n```\nFile: b.md Lines: 1-3\n````\n```\nx\n```\n````\n\
+            "File: src/a.rs Lines: 3-4\n```rust\nif a < b {\n}\n```\nFile: b.md Lines: 1-3\n````markdown\n```\nx\n```\n````\n\
              2 results are shown; 7 places were found in 3 files."
         );
-        let part = write_code_part(&shown, 40).unwrap();
+        let part = write_code_part(&shown, 44).unwrap();
         let all = shown.len();
-        let end = format!("[the first 40 bytes of {all} are shown; search more narrowly, or extract lines]");
-        assert_eq!(part, format!("File: src/a.rs Lines: 3-4\n```\n```\n{end}"), "the block is closed");
+        let end = format!("[the first 44 bytes of {all} are shown; search more narrowly, or extract lines]");
+        assert_eq!(part, format!("File: src/a.rs Lines: 3-4\n```rust\n```\n{end}"), "the block is closed");
         assert_eq!(write_code_part(&shown, all), None);
+    }
+
+    #[test]
+    fn g1_a_fence_names_the_language_of_its_file() {
+        for (file, language) in [
+            ("src/auth.py", "python"),
+            ("src/server/auth.js", "javascript"),
+            ("A.TSX", "tsx"),
+            ("a/Dockerfile", "dockerfile"),
+            ("a.py/notes", ""),
+            ("LICENSE", ""),
+        ] {
+            let xml = format!(
+                "<extract-result file=\"{file}\" first=\"1\" last=\"1\" lines=\"1\">x</extract-result>"
+            );
+            let shown = write_code(&payload(&xml)).unwrap();
+            assert_eq!(shown, format!("File: {file} Lines: 1-1\n```{language}\nx\n```"));
+        }
     }
 
     #[test]
@@ -188,7 +253,7 @@ mod tests {
             words(
                 "<extract-result file=\"a.rs\" first=\"1\" last=\"2\" lines=\"9\" also=\"4-5 7-8\">x\ny</extract-result>"
             ),
-            "File: a.rs Lines: 1-2\n```\nx\ny\n```\nThe file has 9 lines.\nAlso defined in lines 4-5, 7-8."
+            "File: a.rs Lines: 1-2\n```rust\nx\ny\n```\nThe file has 9 lines.\nAlso defined in lines 4-5, 7-8."
         );
         let fault = payload(
             "<code-error code=\"code.not-found\" element=\"extract\"><message>File not found at path 'a'</message>\

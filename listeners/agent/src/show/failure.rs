@@ -30,6 +30,17 @@ pub(crate) fn read_failure(error: &Payload) -> ShownFailure {
     ShownFailure { code, element, words }
 }
 
+/// A failure of a whole change set, as the result of an element that the model wrote in it.
+pub(crate) fn describe_part_failure(error: &Payload, written: &str) -> String {
+    let ShownFailure { code, element, words } = read_failure(error);
+    let line = error.find_attribute("line");
+    let begin = |element: Option<&str>| write_first_words(&code, element, line.as_deref());
+    let rest = words.strip_prefix(&*begin(element.as_deref())).unwrap_or(&words);
+    let rest = rest.trim_start().replace("change-set", written);
+    let between = if classify_code(&code) == FailureClass::Execution { " " } else { "\n" };
+    format!("{}{between}{written}: {rest}", begin(Some(written)))
+}
+
 /// The first words of a failure with that code.
 pub(crate) fn write_first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
     match classify_code(code) {

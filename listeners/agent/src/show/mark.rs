@@ -48,7 +48,7 @@ impl TextMark {
 
 /// A payload from others in words: its text, or its markup.
 pub(crate) fn write_words(payload: &Payload) -> String {
-    let words = write_code(payload).or_else(|| Some(change_words(payload)?.join_results()));
+    let words = write_code(payload).or_else(|| Some(change_words(payload)?.join_results(None)));
     words.or_else(|| read_only_text(payload)).unwrap_or_else(|| write_markup(payload))
 }
 

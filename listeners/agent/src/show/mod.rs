@@ -12,7 +12,7 @@ mod workspace;
 
 pub(crate) use code::{is_code_error, write_code, write_code_part};
 pub(crate) use core::{write_block, write_core};
-pub(crate) use failure::{describe_slip, is_of_form, read_failure, write_first_words};
+pub(crate) use failure::{describe_part_failure, describe_slip, is_of_form, read_failure, write_first_words};
 pub(crate) use mark::{TextMark, show_payload, write_words};
 pub(crate) use markup::{escape_markup, quote_attribute, read_only_text, write_markup};
 pub(crate) use own_tag::{SLOT, find_own_tag};

@@ -47,7 +47,8 @@ pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
         let text = gate.text_inside().ok()?;
         match local.as_str() {
             "result" => {
-                let mut said = format!("{element}: {}", outcome.replace('-', " "));
+                let error = if outcome == "done" { "" } else { "Error: " };
+                let mut said = format!("{error}{element}: {}", outcome.replace('-', " "));
                 if !exit.is_empty() {
                     said.push_str(&format!(" (exit {exit})"));
                 }
@@ -64,8 +65,8 @@ pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
 }
 
 impl ChangeWords {
-    /// The result of one element, counted from 1, and whether it is a failure.
-    pub(crate) fn find_result(&self, number: usize) -> (String, bool) {
+    /// The result of one element, counted from 1, as the model wrote it, and whether it is a failure.
+    pub(crate) fn find_result(&self, number: usize, written: &str) -> (String, bool) {
         let number = number.to_string();
         let mut words = Vec::new();
         let result = self.results.iter().find(|result| result.of == number);
@@ -76,9 +77,16 @@ impl ChangeWords {
             words.push(format!("It changed {}.", changed.join(", ")));
         }
         // A reason is about the whole set, and each of its elements has a result of its own.
-        words.extend(self.reason.clone());
+        match (&self.reason, words.is_empty() && !self.is_done) {
+            (Some(reason), true) => words.push(format!("Error: {written}: {reason}")),
+            (reason, _) => words.extend(reason.clone()),
+        }
         if words.is_empty() {
-            words.push("no result".to_owned());
+            words.push(if self.is_done {
+                "no result".to_owned()
+            } else {
+                format!("Error: {written}: no result")
+            });
         }
         if number == "1" && self.results.iter().any(|result| result.is_done) {
             words.push(format!("Change {}.", self.change));
@@ -91,9 +99,16 @@ impl ChangeWords {
         !self.is_done
     }
 
-    /// All results.
-    pub(crate) fn join_results(&self) -> String {
-        let mut words: Vec<String> = self.reason.clone().into_iter().collect();
+    /// All results. `written` is the element that asked for the change, if known.
+    pub(crate) fn join_results(&self, written: Option<&str>) -> String {
+        let mut words = Vec::new();
+        if !self.is_done {
+            let whose = written.map(|written| format!(" {written}:")).unwrap_or_default();
+            let reason = self.reason.as_deref().unwrap_or("not all of the change was done");
+            words.push(format!("Error:{whose} {reason}"));
+        } else {
+            words.extend(self.reason.clone());
+        }
         words.extend(self.results.iter().map(|result| format!("{}. {}", result.of, result.words)));
         let changed: Vec<&str> = self.changed.iter().map(|(_, path)| path.as_str()).collect();
         if !changed.is_empty() {

@@ -41,13 +41,12 @@ async fn e12_native_tools_of_the_core_are_reported_with_their_schemas() {
 }
 
 /// Wrong calls, and the words that help the model fix each one.
-const WRONG: [(&str, &[&str]); 16] = [
+const WRONG: [(&str, &[&str]); 15] = [
     ("{recall: {from_seq: 0, to_seq: 1}}", &["/recall/from_seq: from_seq: 0 is less than 1", "try "]),
     ("{recall: {from_seq: 1}}", &["/recall", "to_seq", "missing"]),
     ("{recall: {from_seq: one, to_seq: 1}}", &["/recall/from_seq", "try "]),
     ("{recall: {from_seq: 1, to_seq: 1, lenght: 3}}", &["/recall/lenght", "try write length"]),
     ("{await_threads: {mode: some}}", &["/await_threads/mode", "some", "expected "]),
-    ("{await_threads: {mode: all, threads: [nobody]}}", &["/await_threads/threads", "nobody"]),
     ("{cancel_thread: {}}", &["/cancel_thread", "id", "missing"]),
     ("{set_timer: {note: x}}", &["/set_timer", "after", "every"]),
     ("{set_timer: {after: 1m, every: 1m, note: x}}", &["/set_timer", "every"]),
@@ -84,6 +83,29 @@ async fn e8_wrong_arguments_of_a_core_tool_are_reported_with_place_and_fix() {
             for words in wanted {
                 assert!(shown.contains(words), "{call}: no {words} in {shown}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn b6_an_unknown_id_of_a_thread_goes_to_the_core_which_answers_it() {
+    for (native, text) in [
+        ("{cancel_thread: {id: bad}}", "<cancel-thread id=\"bad\"/>"),
+        (
+            "{await_threads: {mode: all, threads: [bad]}}",
+            "<await-threads mode=\"all\"><thread id=\"bad\"/></await-threads>",
+        ),
+    ] {
+        let says = [
+            (Dialect::Native, format!("call: {native}")),
+            (Dialect::XmlFinal, format!("call: {native}")),
+            (Dialect::Xml, format!("say: '<thinking>x</thinking>{text}'")),
+        ];
+        for (dialect, says) in says {
+            let mut stage = AgentStage::of(helper(dialect), &format!("helper:\n  - {says}\n"));
+            let said = stage.ask().await;
+            let sent = items(&said).last().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
+            assert!(sent.as_ref().is_some_and(|sent| sent.contains("id=\"bad\"")), "{dialect:?}: {sent:?}");
         }
     }
 }

@@ -38,6 +38,7 @@ mod requests;
 mod responses;
 mod rows;
 mod server;
+mod slots;
 mod slugs;
 mod stage;
 mod streams;

@@ -85,12 +85,16 @@ fn native(slug: &'static str, what: &'static str, says: Says) -> Case {
 
 /// A final in a slot of `xml-final`, or a faulty replacement.
 fn slot(slug: &'static str, says: &str) -> Case {
+    slot_of(slug, "in a slot", says)
+}
+
+fn slot_of(slug: &'static str, what: &'static str, says: &str) -> Case {
     let mut agent = helper(Dialect::XmlFinal);
     let schema = serde_json::json!({"type": "object", "required": ["answer"]});
     agent.output = Output { format: OutputFormat::Json, schema: Some(schema.into()) };
     // The code of this stage's slots.
     let nonce = StoredLink::from_segment("nonce", MARK).hash;
-    Case { slug, what: "in a slot", agent, says: text(&says.replace("NONCE", &nonce[..8])) }
+    Case { slug, what, agent, says: text(&says.replace("NONCE", &nonce[..8])) }
 }
 
 /// An agent with a second peer that takes searches.
@@ -142,6 +146,7 @@ fn of_text() -> Vec<Case> {
         at_length("output-truncated", "cut behind an action", &think("<search><query>a</query></search>")),
         xml("wrapper-as-tool", "two in one", &think(&format!("<tool_call>{SEARCH}{SEARCH}</tool_call>"))),
         xml("wrapper-as-tool", "none in one", &think("<tool_call>search for a</tool_call>")),
+        xml("unknown-action", "behind thinking", &think("<fetch>u</fetch>")),
         xml("unknown-action", "in a text", &think("\n<fetch><url>u</url></fetch>")),
         Case { agent: two_searchers(ambiguous.agent.clone()), ..ambiguous },
         xml("mark-in-output", "in an action", &think(&SEARCH.replace(">a<", &format!(">{MARK}<")))),
@@ -171,6 +176,7 @@ fn of_calls() -> Vec<Case> {
         native("output-truncated", "cut in a final", cut(text("In au"))),
         native("output-truncated", "cut behind a call", cut(calls(&[search]))),
         native("tool-payload-invalid", "in a call", calls(&[("search", r#"{"limit": 0}"#)])),
+        native("unknown-action", "as an element", text(SEARCH)),
         native("unknown-action", "in a call", calls(&[("serach", search.1)])),
         Case { agent: two_searchers(unsaid.agent.clone()), ..unsaid },
         native("too-many-actions", "65 calls", calls(&[search; 65])),
@@ -180,6 +186,7 @@ fn of_calls() -> Vec<Case> {
 
 fn of_finals() -> Vec<Case> {
     let closed = |rest: &str| format!("<systole-NONCE-FINAL {rest}</systole-NONCE-FINAL>");
+    let (open, close) = (r#"<systole-NONCE-FINAL format="json" status="success">"#, "</systole-NONCE-FINAL>");
     vec![
         slot("final-missing", "It is in auth.rs."),
         slot(
@@ -190,11 +197,18 @@ fn of_finals() -> Vec<Case> {
             "slot-mismatch",
             r#"<systole-NONCE-ANSWER format="json" status="success">{}</systole-NONCE-ANSWER>"#,
         ),
+        slot("format-missing", &closed(r#"status="success">{}"#)),
+        slot("format-unknown", &closed(r#"format="html" status="success">{}"#)),
         slot("format-mismatch", &closed(r#"format="text" status="success">{}"#)),
         slot("status-invalid", &closed(r#"format="json" status="done">{}"#)),
         slot("content-missing", &closed(r#"format="json" status="success"> "#)),
         slot("json-required", &closed(r#"format="json" status="success">answer"#)),
         slot("json-schema", &closed(r#"format="json" status="success">{"a": 1}"#)),
+        slot_of("slot-mismatch", "another end tag", &format!("{open}{{}}</systole-NONCE-END>")),
+        slot_of("missing-closing-tag", "an open slot", &format!("{open}{{}}")),
+        slot_of("second-final", "two slots", &format!("{open}{{}}{close}").repeat(2)),
+        slot_of("slot-mismatch", "a tool in the slot", &format!("{open}{SEARCH}{close}")),
+        slot_of("unknown-action", "a tool without a slot", SEARCH),
     ]
 }
 
@@ -233,7 +247,7 @@ fn recorded(stage: &AgentStage, said: &ReplyContent) -> String {
 }
 
 /// Continues like the pump: the report that the output was unusable, or an answer to each action; and the remarks.
-async fn goes_on(stage: &mut AgentStage, said: &ReplyContent) {
+pub(crate) async fn goes_on(stage: &mut AgentStage, said: &ReplyContent) {
     let ReplyContent::Items(items) = said else {
         stage.again(said).await;
         return;

@@ -49,6 +49,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
         dialect,
         is_rehearsed: false,
         thinking: spec::ThinkingRule::Required,
+        reads_as_before: false,
         actions: if native { spec::ActionLimit::Many } else { spec::ActionLimit::One },
         stop_early: false,
         sees_thread: false,

@@ -149,7 +149,7 @@ async fn g2_each_element_of_a_change_set_has_a_result_of_its_own() {
     assert_eq!(
         stage.shown(),
         "<tool_result tool_name=\"str_replace\" call=\"1\">str_replace: done\na.py, line 4\nChange c1.</tool_result>\n\
-         <tool_result tool_name=\"shell\" call=\"2\">shell: failed (exit 1)\n1 failed &lt;here&gt;\nIt changed out.txt.</tool_result>\n\n\
+         <tool_result tool_name=\"shell\" call=\"2\">Error: shell: failed (exit 1)\n1 failed &lt;here&gt;\nIt changed out.txt.</tool_result>\n\n\
          <tool_result tool_name=\"search\" call=\"2\">auth.rs</tool_result>"
     );
     let mut stage =
@@ -158,7 +158,7 @@ async fn g2_each_element_of_a_change_set_has_a_result_of_its_own() {
     stage.answer(answers(&said, &result()), Vec::new()).await;
     assert_eq!(
         stage.shown(),
-        "str_replace: done\na.py, line 4\nChange c1.\nauth.rs\nshell: failed (exit 1)\n1 failed <here>\nIt changed out.txt."
+        "str_replace: done\na.py, line 4\nChange c1.\nauth.rs\nError: shell: failed (exit 1)\n1 failed <here>\nIt changed out.txt."
     );
 }
 
@@ -181,4 +181,65 @@ async fn g2_a_failure_of_a_whole_change_set_is_the_result_of_each_of_its_calls()
     stage.answer(answers(&said, &reason), Vec::new()).await;
     let shown = stage.shown();
     assert_eq!(shown.matches("a person said no").count(), 2, "{shown}");
+}
+
+#[tokio::test]
+async fn g2_each_failure_of_a_workspace_begins_with_error_and_names_what_the_model_wrote() {
+    let core = |code: &str| {
+        let words = "change-set: there is no attribute x";
+        payload(&format!(
+            "<system-error xmlns=\"{}\" code=\"{code}\" retry_allowed=\"true\" element=\"change-set\" message=\"{words}\"/>",
+            namespaces::CORE
+        ))
+    };
+    let result = |inside: &str| {
+        payload(&format!(
+            "<change-result xmlns=\"{}\" change=\"c1\" outcome=\"refused\">{inside}</change-result>",
+            namespaces::WORKSPACE
+        ))
+    };
+    let refused = result(
+        "<result of=\"1\" element=\"str_replace\" outcome=\"refused\" code=\"workspace.no-match\">it is not there</result>\
+         <result of=\"2\" element=\"shell\" outcome=\"not-run\"/>",
+    );
+    let failures = [
+        core("payload.invalid"),
+        core("payload.no-such-element"),
+        core("payload.malformed"),
+        core("listener.timeout"),
+        core("approval.rejected"),
+        result("<reason>a person said no</reason>"),
+        result(""),
+        refused,
+    ];
+    for failure in failures {
+        for dialect in [Dialect::Xml, Dialect::Native] {
+            let mut stage = Speaks::stage(coder(dialect, ActionLimit::Many), &[work(dialect), text("x")]);
+            let said = stage.ask().await;
+            stage.answer(answers(&said, &failure), Vec::new()).await;
+            let shown = stage.shown();
+            assert_eq!(shown.matches("Error: ").count(), 2, "{dialect:?}: {shown}");
+            for name in ["str_replace", "shell"] {
+                assert!(
+                    shown.contains(&format!("{name}: ")) || shown.contains(&format!("tool: {name}.")),
+                    "{shown}"
+                );
+            }
+            assert!(!shown.contains("change-set"), "{dialect:?}: {shown}");
+        }
+    }
+    let undo = |dialect| match dialect {
+        Dialect::Xml => text("<thinking>x</thinking><undo change=\"c0\"/>"),
+        _ => calls(&[("undo", r#"{"change": "c0"}"#)]),
+    };
+    for dialect in [Dialect::Xml, Dialect::Native] {
+        let mut stage = Speaks::stage(coder(dialect, ActionLimit::Many), &[undo(dialect), text("x")]);
+        let said = stage.ask().await;
+        let answer = |payload: &&Payload| {
+            (&*payload.name().local == "undo").then(|| result("<reason>there is no such change</reason>"))
+        };
+        let given = items(&said).iter().map(answer).collect();
+        stage.answer(given, Vec::new()).await;
+        assert!(stage.shown().contains("Error: undo: there is no such change"), "{}", stage.shown());
+    }
 }

@@ -153,6 +153,7 @@ impl Extractor {
             self.take_block(block.start, end, block.scanner.ground());
         }
         self.end_block(end);
+        self.prose.is_behind_thinking = is_thinking;
         ReadingFlow::Turn
     }
 

@@ -190,6 +190,8 @@ pub struct KnownNames {
     folded: Vec<(String, Arc<str>)>,
     /// More elements in which the model wraps an action.
     wrappers: Vec<String>,
+    /// Whether an unknown element directly behind thinking is only text.
+    ignores_behind_thinking: bool,
 }
 
 /// The meaning of a written name.
@@ -236,6 +238,20 @@ impl KnownNames {
     pub fn with_wrapper(mut self, local: &str) -> Self {
         self.wrappers.push(local.to_owned());
         self
+    }
+
+    /// Takes an unknown element directly behind thinking as text, as earlier versions did.
+    #[must_use]
+    pub fn with_text_behind_thinking(mut self) -> Self {
+        self.ignores_behind_thinking = true;
+        self
+    }
+
+    /// Whether an unknown element directly behind thinking was meant as an action, also if it holds no element. Markup
+    /// of a page is text.
+    pub(super) fn is_meant_behind_thinking(&self, written: &[u8]) -> bool {
+        let folded = String::from_utf8_lossy(written).to_ascii_lowercase();
+        !self.ignores_behind_thinking && folded.len() >= SLIP_LETTERS && !HTML.contains(&folded.as_str())
     }
 
     /// Adds an element. If the namespace and name are already present, that entry gains the takers.

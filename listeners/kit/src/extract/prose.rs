@@ -21,6 +21,8 @@ pub(super) struct ProseState {
     pub(super) line: Option<usize>,
     /// Whether the line holds only whitespace so far.
     pub(super) is_blank: bool,
+    /// Whether only white space has come since thinking ended.
+    pub(super) is_behind_thinking: bool,
     /// Whether this line does not continue a paragraph.
     pub(super) ends_paragraph: bool,
     /// The first character of this run of prose that is not whitespace.
@@ -41,6 +43,7 @@ impl ProseState {
         Self {
             line: Some(0),
             is_blank: true,
+            is_behind_thinking: false,
             ends_paragraph: true,
             first: None,
             last: 0,
@@ -61,6 +64,8 @@ pub(super) struct OpenProse {
     pub(super) place: Place,
     /// Whether it begins a line, so that it may have been meant as an action.
     pub(super) begins: bool,
+    /// Whether it was meant as an action even if no element is in it.
+    pub(super) is_meant: bool,
     /// Whether an element has ended in it.
     pub(super) has_child: bool,
     /// How many events waited when it began, and what prose there was.
@@ -128,6 +133,7 @@ impl Extractor {
             }
         }
         self.prose.last = self.prose.last.max(to);
+        self.prose.is_behind_thinking = false;
         self.is_only_fence = false;
     }
 
@@ -388,7 +394,14 @@ impl Extractor {
     fn report_unknown_start(&mut self, tag: &TagReading, end: usize) {
         let name = tag.name(&self.held);
         let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
-        let (mark, begins) = (hash_name(name.iter().copied()), self.prose.is_blank);
+        let is_meant = self.prose.is_behind_thinking && !is_void && self.names.is_meant_behind_thinking(name);
+        let (mark, begins) = (hash_name(name.iter().copied()), self.prose.is_blank || is_meant);
+        if tag.empty && is_meant {
+            let (name, place) = (String::from_utf8_lossy(name).into_owned(), self.held.place(tag.at));
+            let prose = (self.prose.first, self.prose.last);
+            self.pass_text(end);
+            return self.report_unknown(&name, place, prose);
+        }
         if tag.empty {
             if let Some(open) = self.open.last_mut() {
                 open.has_child = true;
@@ -398,7 +411,16 @@ impl Extractor {
             let place = self.held.place(tag.at);
             let prose = (self.prose.first, self.prose.last);
             let waiting = self.waiting.len();
-            self.open.push(OpenProse { mark, name, place, begins, has_child: false, waiting, prose });
+            self.open.push(OpenProse {
+                mark,
+                name,
+                place,
+                begins,
+                is_meant,
+                has_child: false,
+                waiting,
+                prose,
+            });
         }
         self.pass_text(end);
     }
@@ -417,19 +439,23 @@ impl Extractor {
             around.has_child = true;
         }
         self.pass_text(end);
-        if closed.begins && closed.has_child {
+        if closed.begins && (closed.has_child || closed.is_meant) {
             self.waiting.truncate(closed.waiting);
-            (self.prose.first, self.prose.last) = closed.prose;
-            self.end_prose();
-            let problem =
-                super::problem_messages::describe_unknown_action(&self.names, &closed.name, closed.place);
-            self.emit(problem.into());
+            self.report_unknown(&closed.name, closed.place, closed.prose);
         }
         if self.open.is_empty() {
             let events = if self.sealed.is_empty() { &mut self.events } else { &mut self.late };
             events.append(&mut self.waiting);
         }
         ReadingFlow::On
+    }
+
+    /// Reports an element that was meant as an action; it is no part of the prose before it.
+    fn report_unknown(&mut self, name: &str, place: Place, before: (Option<Place>, usize)) {
+        (self.prose.first, self.prose.last) = before;
+        self.end_prose();
+        let problem = super::problem_messages::describe_unknown_action(&self.names, name, place);
+        self.emit(problem.into());
     }
 
     /// An end tag without its start tag.
@@ -441,6 +467,7 @@ impl Extractor {
             let start = self.prose.first.take().unwrap_or_else(|| self.held.place(tag.at));
             self.prose.last = 0;
             self.is_only_fence |= !self.tally.prose;
+            self.prose.is_behind_thinking = true;
             return self.emit(ExtractEvent::Thinking(TextSpan { start, end: tag.at }));
         }
         if is_known && !WRAPPERS.contains(&name.as_str()) {

@@ -480,3 +480,32 @@ fn prompt_text_reads_as_the_golden_file_says() {
     }
     held("prompts.txt", &rendered);
 }
+
+#[test]
+fn a_fix_names_a_word_of_an_enumeration_only_if_it_is_near() {
+    let xsd = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:a" elementFormDefault="qualified">
+      <xs:element name="install"><xs:complexType><xs:attribute name="language" use="required"><xs:simpleType>
+        <xs:restriction base="xs:string"><xs:enumeration value="python"/><xs:enumeration value="node"/><xs:enumeration value="rust"/></xs:restriction>
+      </xs:simpleType></xs:attribute></xs:complexType></xs:element></xs:schema>"#;
+    let model = SchemaModel::from_xsd(xsd.as_bytes()).unwrap();
+    for (written, near) in [
+        ("pyton", Some("python")),
+        ("Python", Some("python")),
+        ("py", Some("python")),
+        ("nodejs", Some("node")),
+        ("python3", Some("python")),
+        ("cobol", None),
+        ("go", None),
+        ("", None),
+    ] {
+        let payload = format!("<install xmlns=\"urn:a\" language=\"{written}\"/>");
+        let found = model.explain_payload(payload.as_bytes()).unwrap();
+        let names = |word: &str| found.fix.contains(&format!("language=\"{word}\""));
+        let named = ["python", "node", "rust"].into_iter().find(|word| names(word));
+        assert_eq!(named, near, "{written}: {}", found.fix);
+        assert!(found.expected.contains("one of"), "{}", found.expected);
+    }
+    let payload = b"<install xmlns=\"urn:a\" lang=\"cobol\"/>";
+    let found = model.explain_payload(payload).unwrap();
+    assert!(!found.fix.contains("python"), "{}", found.fix);
+}

@@ -13,7 +13,7 @@ pub(crate) fn build_command_line(language: &str, packages: &str) -> Result<Strin
     let (program, spelling) = match language {
         // Below the folder, where the next command finds it: a home in a sandbox is gone after the command.
         "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", PackageSpelling::PIP),
-        "node" => ("npm install", PackageSpelling::NPM),
+        "node" | "javascript" | "typescript" => ("npm install", PackageSpelling::NPM),
         "rust" => ("cargo add", PackageSpelling::CARGO),
         _ => return Err(refuse_install(&format!("'{language}' is no language with packages"))),
     };
@@ -54,6 +54,8 @@ mod tests {
                 "python3 -m venv .venv && .venv/bin/python -m pip install requests numpy==2.1",
             ),
             ("node", "@types/node@22.1.0, left-pad", "npm install @types/node@22.1.0 left-pad"),
+            ("typescript", "zod,drizzle-orm", "npm install zod drizzle-orm"),
+            ("javascript", "zod", "npm install zod"),
             ("rust", "serde@1.0.2+x", "cargo add serde@1.0.2+x"),
         ] {
             assert_eq!(build_command_line(language, packages).as_deref(), Ok(line));

@@ -7,6 +7,7 @@ mod flow;
 mod hostile;
 mod killed;
 mod room;
+mod spellings;
 mod undo;
 mod unfinished;
 mod vocabulary;

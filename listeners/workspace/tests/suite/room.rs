@@ -57,6 +57,7 @@ pub(crate) fn spec(around: &Path) -> WorkspaceSpec {
         deny: vec!["private/".to_owned()],
         ask: vec!["*.lock".to_owned(), "/ci/".to_owned()],
         shell: vec!["echo *".to_owned(), "true".to_owned(), "cat *".to_owned()],
+        seen_as: Some("/home/ubuntu/project".to_owned()),
         time_ms: 20_000,
     }
 }

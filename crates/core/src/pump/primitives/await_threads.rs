@@ -23,7 +23,7 @@ use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    names: |body| read_await(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
+    names: |body| read_await(body).map_or_else(|_| Vec::new(), |wanted| wanted.list_ids().collect()),
     shows: Some(show_item),
     comes_last: true,
     turns: TurnEffect::Several,
@@ -42,8 +42,15 @@ pub(super) static ROW: Primitive = Primitive {
 struct AwaitThreads {
     /// How many of the threads must have finished.
     mode: AwaitMode,
-    /// The threads it names, each once. If empty, it waits for all open children.
-    threads: Vec<ThreadId>,
+    /// The threads it names, each once, as it wrote them. If empty, it waits for all open children.
+    threads: Vec<String>,
+}
+
+impl AwaitThreads {
+    /// The named threads that can exist.
+    fn list_ids(&self) -> impl Iterator<Item = ThreadId> {
+        self.threads.iter().filter_map(|id| ThreadId::parse(id).ok())
+    }
 }
 
 /// How many of the awaited threads must have finished.
@@ -81,8 +88,7 @@ fn read_await(body: &[u8]) -> Result<AwaitThreads, Refusal> {
             }
             GateStep::Open(_) => {
                 let written = gate.find_attribute("id").unwrap_or_default();
-                let id = ThreadId::parse(&written)
-                    .map_err(|words| Refusal::new(Code::Invalid, words.to_string()))?;
+                let id = written.into_owned();
                 if known.insert(id.clone()) {
                     threads.push(id);
                 }
@@ -117,9 +123,9 @@ fn decide_item(
 ) -> ItemDecision {
     let item = admitted.bytes();
     for id in &read_await(item)?.threads {
-        match find_kinship(d, turn, id.as_str()) {
+        match find_kinship(d, turn, id) {
             ChildKinship::Running(_) | ChildKinship::Ended => {}
-            ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+            ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id, false, item))),
             ChildKinship::Unread(refusal) => return Err(*refusal),
         }
     }
@@ -133,9 +139,9 @@ fn fold_item(thread: &mut Thread, record: &Record) {
     settle_unanswered(thread, record);
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     let Ok(wanted) = read_await(&record.body) else { return };
-    let threads = match wanted.threads {
-        none if none.is_empty() => call.seen_open().cloned().collect(),
-        named => named,
+    let threads: Vec<ThreadId> = match wanted.threads.is_empty() {
+        true => call.seen_open().cloned().collect(),
+        false => wanted.list_ids().collect(),
     };
     let enough = wanted.mode.count_needed(threads.len());
     if let Some(item) = call.items.last_mut() {
@@ -164,6 +170,6 @@ mod tests {
         let body = format!("<await-threads xmlns=\"{core}\" mode=\"all\">{threads}</await-threads>");
         let wanted = super::read_await(body.as_bytes()).unwrap().threads;
         assert_eq!(wanted.len(), 29_999);
-        assert_eq!((wanted[0].as_str(), wanted[1].as_str()), (&*id(0), &*id(29_998)));
+        assert_eq!((&*wanted[0], &*wanted[1]), (&*id(0), &*id(29_998)));
     }
 }

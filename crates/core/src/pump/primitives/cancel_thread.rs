@@ -8,29 +8,27 @@ use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::{Turn, no_thread};
 use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
-use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::ThreadId;
 use crate::types::record::{MessageRole, RecordCode};
-use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    names: |body| read_thread(body).into_iter().collect(),
+    names: |body| ThreadId::parse(&read_thread(body)).into_iter().collect(),
     ends_threads: true,
     shows: Some(show_item),
     ..make_item(
         "cancel-thread",
         RecordCode::Role(MessageRole::CancelThread),
         "cancels a thread, item",
-        ItemReading::Plain(|body| read_thread(body).map(drop)),
+        ItemReading::Plain(|_| Ok(())),
         decide_item,
     )
 };
 
-/// The thread that it names.
-fn read_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
+/// The thread that it names, as the sender wrote it.
+fn read_thread(body: &[u8]) -> String {
     let [id] = core_payload::read_attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
-    ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
+    id.unwrap_or_default()
 }
 
 /// Cancels a child of this call. A child of another call or thread is unknown here.
@@ -41,13 +39,13 @@ fn decide_item(
     admitted: &Admitted,
 ) -> ItemDecision {
     let item = admitted.bytes();
-    let id = read_thread(item)?;
-    match find_kinship(d, turn, id.as_str()) {
-        ChildKinship::Running(_) => {}
-        ChildKinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
-        ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+    let written = read_thread(item);
+    let id = match find_kinship(d, turn, &written) {
+        ChildKinship::Running(id) => id,
+        ChildKinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, &written, true, item))),
+        ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, &written, false, item))),
         ChildKinship::Unread(refusal) => return Err(*refusal),
-    }
+    };
     let cause = record_taken(d, turn, ordinal, &ROW, item);
     let threads = end_thread(d, &id, &turn.sender);
     record_answer(d, turn, ordinal, cause, core_payload::thread_cancelled(&id, threads));

@@ -124,8 +124,9 @@ fn decide_item(
     // turn shows the warning.
     budget_use::warn_limits(d, &over, UsedAmounts::SPAWN);
     let share_percent = d.find_listener(turn.config, to).map_or(0, |listener| listener.share_percent);
-    let ceiling =
-        budget_use::compute_ceiling(&over, share_percent.into()).limit_to(core_payload::wanted_ceiling(item));
+    let chain = budget_use::count_chain(d, turn.thread, turn.path);
+    let ceiling = budget_use::compute_ceiling(&over, share_percent.into(), chain);
+    let ceiling = ceiling.limit_to(core_payload::wanted_ceiling(item));
     let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
     record_answer(d, turn, ordinal, spawned_by, body);
     // This comes after the answer: a child gets no further record before its parent knows of it.

@@ -2,6 +2,7 @@
 
 use systole_core::pump::primitives;
 use systole_core::pump::view::{BegunViews, ReadRequest, read_requests};
+use systole_core::types::budget::Budgets;
 
 use super::*;
 
@@ -125,6 +126,69 @@ fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
     );
     assert!(body.contains("Unknown thread; emit &lt;spawn-thread/&gt; to create."), "{body}");
     assert_eq!(stage.state.threads.len(), before);
+}
+
+/// What an unknown id is answered with, wherever it was written.
+fn unknown_error(id: &str) -> String {
+    format!(
+        "<system-thread-error xmlns=\"https://xml-pipeline.org/ns/core/v1\" unknown_id=\"{id}\" \
+         code=\"unknown_thread\" message=\"Unknown thread; emit &lt;spawn-thread/&gt; to create.\"/>"
+    )
+}
+
+#[test]
+fn b6_any_unknown_id_is_answered_to_the_letter_wherever_it_is_written() {
+    let long = "x".repeat(300);
+    for id in ["bad", "", "research", "sess-abcd1234.research", "Sess-1", "../x", &long] {
+        let named = [
+            for_thread(id, PayloadKind::For(name("tool")), "tool"),
+            primitive(&format!("<cancel-thread id=\"{id}\"/>")),
+            primitive(&format!("<await-threads mode=\"all\"><thread id=\"{id}\"/></await-threads>")),
+        ];
+        for item in named {
+            let mut stage = DecideStage::new();
+            stage.asks("k", "agent", None);
+            stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
+            let told = stage.replies("1", 2, vec![item]);
+            assert!(told[0].ends_with("refusal/thread.unknown core -> agent 1 t2.0"), "{id}: {told:?}");
+            let shown: String = id.chars().take(200).collect();
+            assert!(
+                bodies(&stage).values().any(|body| *body == unknown_error(&shown)),
+                "{id}: {:?}",
+                bodies(&stage)
+            );
+            assert_eq!(stage.state.threads.len(), 2, "nothing is created");
+        }
+    }
+}
+
+#[test]
+fn b6_a_wait_for_a_child_and_an_unknown_id_names_the_unknown_one() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
+    let heat = child("heat");
+    let ids = [heat.as_str(), "bad"].map(|id| format!("<thread id=\"{id}\"/>")).concat();
+    stage.replies("1", 2, vec![primitive(&format!("<await-threads mode=\"any\">{ids}</await-threads>"))]);
+    assert!(bodies(&stage).values().any(|body| *body == unknown_error("bad")));
+}
+
+#[test]
+fn b15_threads_are_spawned_64_deep() {
+    let deepest = systole_core::types::limits::DEPTH;
+    let budgets = Budgets { depth: deepest, children: 64, ..Budgets::default() };
+    let mut stage = super::budgets::stage(budgets);
+    stage.asks("k", "agent", None);
+    let mut thread = root();
+    for depth in 1..deepest {
+        let told = stage.says(&thread, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "agent")]));
+        assert!(told[0].contains("message/spawn"), "{depth}: {told:?}");
+        thread = thread.make_child("deep").unwrap();
+        assert!(stage.state.find_thread(&thread).is_some(), "{depth}");
+    }
+    let told = stage.says(&thread, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "agent")]));
+    assert!(told[0].contains("refusal/budget.depth"), "{told:?}");
+    assert_eq!(thread.as_str().matches(".deep").count(), 63);
 }
 
 #[test]

@@ -128,3 +128,25 @@ fn e3_indented_code_and_quotations_are_shown_and_not_executed() {
         assert_eq!(counted(&run), (vec![], vec![], 1), "{run}");
     }
 }
+
+#[test]
+fn e4_an_unknown_element_behind_thinking_is_an_unknown_action() {
+    let thought = "<thinking>x</thinking>";
+    for element in
+        ["<fetch><url>u</url></fetch>", "<fetch>u</fetch>", "<fetch url='u'/>", " <fetch>u</fetch>"]
+    {
+        assert_eq!(counted(&format!("{thought}{element}")), (vec![], vec![ProblemSlug::UnknownAction], 0));
+        // The template of a chat may have opened the thinking.
+        assert_eq!(counted(&format!("x</thinking>{element}")), (vec![], vec![ProblemSlug::UnknownAction], 0));
+    }
+    let action = "<search><query>x</query></search>";
+    assert_eq!(
+        counted(&format!("{thought}<fetch>u</fetch>{action}")),
+        (vec![], vec![ProblemSlug::UnknownAction], 1)
+    );
+    for text in
+        ["<code>u</code>", "<br/>", "<b>u</b>", "So: <fetch><url>u</url></fetch>", "`<fetch>u</fetch>`"]
+    {
+        assert_eq!(counted(&format!("{thought}{text}{action}")), (vec![], vec![], 1), "{text}");
+    }
+}
