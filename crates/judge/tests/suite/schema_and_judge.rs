@@ -100,7 +100,8 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
             }
         }
     }
-    // Open choices of the schema are for people: any root, and an element of any other namespace.
+    // Open choices of the schema are for people: any root, an element of any other namespace, and a word of an
+    // enumeration, if none is near.
     let for_people = ["write one of ", "write what is missing into "];
     let stuck: Vec<_> = by_hand
         .iter()
@@ -108,7 +109,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
         .collect();
     assert!(stuck.is_empty(), "{stuck:#?}");
     assert!(
-        by_hand.len() <= 6 && repaired >= 200,
+        by_hand.len() <= 12 && repaired >= 200,
         "{repaired} were repaired by their words; left: {by_hand:#?}"
     );
 }
