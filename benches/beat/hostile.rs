@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_config as config;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
+use systole_core::rules::sent_files::FoundFile;
 use systole_core::types::flow::{JudgedContent, JudgedItem};
 use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use systole_core::types::ports::{ArrivedDocument, Lease, LeaseToken};
@@ -73,7 +74,7 @@ impl HostileDoor {
             document,
             None,
             None,
-            (&mut self.schemas, &|_| None),
+            (&mut self.schemas, &|_| FoundFile::Unknown),
         )
         .payload
         .is_ok()

@@ -109,6 +109,9 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         let why = "only a listener of `workspace` has files that need a person";
         refuse_key(diagnostics, keys, ("ask", &own.ask), why);
         refuse_key(diagnostics, keys, ("shell", &own.shell), "only a listener of `workspace` runs commands");
+        // A value of another kind is reported too.
+        let (_seen_as, _vocabulary) =
+            (read_late(diagnostics, &own.seen_as), read_late(diagnostics, &own.vocabulary));
         refuse_value(
             diagnostics,
             keys,

@@ -11,7 +11,7 @@ use systole_mock_model::{MockModel, MockOptions, MockScript};
 use systole_organism::runfile::RunFile;
 
 use crate::organism::folder;
-use crate::program::{Ran, Running, ask, ask_as, systole_with};
+use crate::program::{Ran, Running, ask, ask_as, send_bytes, systole_with};
 use crate::replay::log_in;
 
 /// A picture of one pixel.
@@ -22,8 +22,11 @@ const SECRET: [(&str, &str); 3] =
 
 /// An organism with an agent that sees files and one that does not, and the model of both.
 fn house(replies: usize) -> (tempfile::TempDir, MockModel) {
-    let script = format!("[{}]", vec!["{say: It is blue.}"; replies].join(", "));
-    let mock = MockModel::start(MockScript::parse(&script).unwrap(), MockOptions::default()).unwrap();
+    house_of(&format!("[{}]", vec!["{say: It is blue.}"; replies].join(", ")))
+}
+
+fn house_of(script: &str) -> (tempfile::TempDir, MockModel) {
+    let mock = MockModel::start(MockScript::parse(script).unwrap(), MockOptions::default()).unwrap();
     let url = mock.url();
     let yaml = format!(
         r#"organism: {{name: hello, entry: seer}}
@@ -136,7 +139,7 @@ fn e20_a_hash_counts_only_for_the_client_that_sent_the_bytes() {
     let open = RunFile::find_running(&log_in(house.path())).unwrap();
     let bearer = |token: &str| format!("Bearer {token}");
     let (alice, bob) = (bearer(SECRET[1].1), bearer(SECRET[2].1));
-    let sent = ask_as(&open, "POST", "/v1/files", &[("Authorization", &alice)], PNG);
+    let sent = send_bytes(&open, ("POST", "/v1/files"), &[("Authorization", &alice)], PNG);
     assert_eq!(sent.status, 201, "{sent:?}");
     let hash = Digest::hash_bytes(PNG).to_string();
     let wanted = serde_json::json!({"sha256": hash, "type": "image/png", "bytes": PNG.len()});
@@ -209,28 +212,56 @@ fn e20_an_export_has_the_files_and_an_erased_request_takes_them_along() {
     assert_eq!(run(house.path(), &["verify"]).code, Some(0));
 }
 
+/// The second question of a thread fails, and is asked anew.
+#[test]
+fn e20_a_request_that_is_sent_anew_brings_its_files_again() {
+    let (house, mock) = house_of("[{say: Hello.}, {error: {status: 400}}, {say: It is blue.}]");
+    assert_eq!(run(house.path(), &["ask", "hello"]).code, Some(0));
+    let failed = run(house.path(), &["ask", "--thread", "@last", "--file", "terms.pdf", "What does it say?"]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let running = Running::organism_with(house.path(), &SECRET);
+    let anew = run(house.path(), &["retry", "@last", "--anew"]);
+    assert_eq!(anew.code, Some(0), "{anew:?}");
+    let seen = mock.wait(crate::program::PATIENCE, |seen| seen.len() == 3).expect("it is asked again");
+    assert!(
+        shown(&seen[2].body).iter().any(|part| part.starts_with("data:application/pdf")),
+        "{:?}",
+        seen[2]
+    );
+    drop(running);
+}
+
 /// The bytes and the message are one commit.
 #[test]
 fn e20_after_a_kill_no_receipt_lacks_its_bytes() {
     let (house, mock) = house(20);
-    let mut kept = Vec::new();
+    let (mut kept, mut last) = (Vec::new(), None);
     for round in 0..6_u8 {
         let running = Running::organism_with(house.path(), &SECRET);
         let open = RunFile::find_running(&log_in(house.path())).unwrap();
         let bytes = [PNG, &[round; 1000]].concat();
         let bearer = format!("Bearer {}", open.token.secret());
-        let stored = ask_as(&open, "POST", "/v1/files", &[("Authorization", &bearer)], &bytes);
+        let stored = send_bytes(&open, ("POST", "/v1/files"), &[("Authorization", &bearer)], &bytes);
         assert_eq!(stored.status, 201, "{stored:?}");
         let (hash, size) = (Digest::hash_bytes(&bytes), bytes.len());
         let body = format!(
             "<ask-with xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><question>What?</question><file sha256=\"{hash}\" type=\"image/png\" bytes=\"{size}\"/></ask-with>"
         );
-        let sent = ask(&open, "POST", "/v1/messages?to=seer", &[], &body);
+        let key = format!("k-{round}");
+        let sent = ask(&open, "POST", "/v1/messages?to=seer", &[("Idempotency-Key", &key)], &body);
         assert_eq!(sent.status, 202, "{sent:?}");
+        last = Some((key, body));
         running.signal(Signal::KILL);
         running.end();
         kept.push(bytes);
     }
+    // The same message again, without its file, is the one that was taken.
+    let running = Running::organism_with(house.path(), &SECRET);
+    let open = RunFile::find_running(&log_in(house.path())).unwrap();
+    let (key, body) = last.unwrap();
+    let again = ask(&open, "POST", "/v1/messages?to=seer", &[("Idempotency-Key", &key)], &body);
+    assert_eq!((again.status, &again.json["repeated"]), (202, &Value::from(true)), "{again:?}");
+    drop(running);
     for bytes in &kept {
         assert_eq!(count_kept(house.path(), bytes), 1);
     }

@@ -56,6 +56,18 @@ const OF_SCHEDULES: [&str; 7] = [
     "<schedule-resumed X name='digest' by='operator'/>",
 ];
 
+const OF_TIMERS: [&str; 9] = [
+    "<timer-set X id='tea' due='2026-11-20T07:00:00.000Z'/>",
+    "<timer-fired X id='tea' missed='3'>drink it</timer-fired>",
+    "<timer-fired X id='tea'/>",
+    "<timer-fired X id='tea' clock='set-back'/>",
+    "<timer-cancelled X id='tea'/>",
+    "<set-timer X/>",
+    "<set-timer X id='tea' after='1m'>drink it</set-timer>",
+    "<set-timer X every='1h'/>",
+    "<cancel-timer X id='tea'/>",
+];
+
 /// Every payload of this step, each with the fewest parts and with all of them.
 fn taken() -> Vec<String> {
     let shapes = [
@@ -74,22 +86,13 @@ fn taken() -> Vec<String> {
         "<await-threads X mode='12'><thread id='sess-1f0c9a2b77d1.a'/><thread id='sess-1f0c9a2b77d1.b'/></await-threads>",
         "<await-over X reason='done' finished='2' open='0'/>",
         "<await-over X reason='timer' finished='0' open='1'/>",
-        "<set-timer X/>",
-        "<set-timer X id='tea' after='1m'>drink it</set-timer>",
-        "<set-timer X every='1h'/>",
-        "<cancel-timer X id='tea'/>",
         "<steer X><a xmlns='urn:a'/></steer>",
         "<steer X from='calc.add'><a xmlns='urn:a'/></steer>",
         "<todo-until X condition='it works'/>",
         "<todo-until X condition=''><step done='true'>read</step><step done='false'/></todo-until>",
         "<todo-open X open='2' total='3'/>",
-        "<timer-set X id='tea' due='2026-11-20T07:00:00.000Z'/>",
-        "<timer-fired X id='tea' missed='3'>drink it</timer-fired>",
-        "<timer-fired X id='tea'/>",
-        "<timer-fired X id='tea' clock='set-back'/>",
         "<timer-finished X id='tea' outcome='answered' note='drink it' thread='sess-1f0c9a2b77d1' call='2' listener='cook'><a xmlns='urn:a'/></timer-finished>",
         "<timer-finished X id='tea' outcome='handled' note='' thread='sess-1f0c9a2b77d1' call='2' listener='cook'/>",
-        "<timer-cancelled X id='tea'/>",
         "<clear-context X keep='10'/>",
         "<context-cleared X kept_messages='4' from_seq='2' to_seq='7' digest='H'/>",
         "<context-cleared X kept_messages='4' from_seq='0' to_seq='0' digest='H'/>",
@@ -129,7 +132,14 @@ fn taken() -> Vec<String> {
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
     let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
-    shapes.iter().chain(&OF_ORDERS).chain(&OF_FOLLOWERS).chain(&OF_SCHEDULES).map(spell).collect()
+    shapes
+        .iter()
+        .chain(&OF_TIMERS)
+        .chain(&OF_ORDERS)
+        .chain(&OF_FOLLOWERS)
+        .chain(&OF_SCHEDULES)
+        .map(spell)
+        .collect()
 }
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use systole_config as config;
+use systole_core::rules::sent_files::FoundFile;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
 use systole_judge::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
@@ -177,7 +178,7 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
             document.as_bytes(),
             None,
             None,
-            (&mut schemas, &|_| None),
+            (&mut schemas, &|_| FoundFile::Unknown),
         )
         .payload
     };

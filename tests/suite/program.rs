@@ -310,9 +310,19 @@ pub(crate) fn ask_as(
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
-    body: impl AsRef<[u8]>,
+    body: &str,
 ) -> Answer {
-    let (mut stream, body) = (connect(run), body.as_ref());
+    send_bytes(run, (method, path), headers, body.as_bytes())
+}
+
+/// The same with a body that is no text.
+pub(crate) fn send_bytes(
+    run: &RunFile,
+    (method, path): (&str, &str),
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let mut stream = connect(run);
     stream.write_all(head(method, path, headers, &body.len().to_string()).as_bytes()).unwrap();
     stream.write_all(body).unwrap();
     answer(stream)

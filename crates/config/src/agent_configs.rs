@@ -19,6 +19,7 @@ use super::agent_keys::AgentConfig;
 use super::compose::Composed;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::era::Era;
 use super::file_sections::Declared;
 use super::models::ModelDeclaration;
 use super::names::one_of;
@@ -45,8 +46,8 @@ pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
     composed: &Composed,
-    shelf: &dyn Shelf,
-    has_scripts: bool,
+    (shelf, has_scripts): (&dyn Shelf, bool),
+    era: Era,
 ) -> Thinking {
     let mut scripts = Vec::new();
     let mut models = Vec::new();
@@ -70,7 +71,8 @@ pub(super) fn resolve(
         declared.parties.iter().filter_map(|party| Some((party, party.agent_config.as_ref()?)));
     let agents = agent_configs.filter_map(|(party, agent_config)| {
         let found = Found { party, agent_config, declared, composed, schemas: &schemas };
-        found.agent(diagnostics, shelf)
+        let agent = found.agent(diagnostics, shelf)?;
+        Some(AgentSpec { reads_as_before: !era.limits_requests, ..agent })
     });
     Thinking { agents: agents.collect(), models, warnings }
 }

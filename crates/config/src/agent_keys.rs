@@ -7,10 +7,11 @@ use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
 use super::key::KeyForm;
 use super::models::ModelDeclaration;
+use super::names::find_word;
 use super::prompt::PromptSections;
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
-use super::value::{self, find_word};
+use super::value;
 use crate::limits;
 use systole_core::types::composition::ViewScope;
 

@@ -7,9 +7,9 @@
 use super::diagnostics::Diagnostics;
 use super::forms::{NameSet, NamedSection, PartyMap, RateText, VariableName, YesNo};
 use super::key::KeyForm;
+use super::names::find_word;
 use super::section::{Form, form, section};
 use super::tree::Node;
-use super::value::find_word;
 use systole_core::types::client::Role;
 
 section! {

@@ -352,7 +352,7 @@ fn check(
     given: Given,
     era: Era,
 ) -> Result<OrganismFile, FileMistakes> {
-    let is_stored = matches!(given, Given::Any);
+    let (is_stored, scripts) = (matches!(given, Given::Any), (shelf, has_scripts));
     let mut diagnostics = Diagnostics::new(file, &text, settings, given, keys::is_required);
     let Some((root, mut declared)) = read_declared(&mut diagnostics, era) else {
         return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.into_mistakes() });
@@ -365,8 +365,7 @@ fn check(
     // A stored configuration signs nothing.
     let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
-    let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
-    thinking.agents.iter_mut().for_each(|agent| agent.reads_as_before = !era.limits_requests);
+    let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, scripts, era);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed, era);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
     let bounds = workflows::check_circles(&mut diagnostics, &declared, &following.workflows);

@@ -18,12 +18,13 @@ use super::forms::{
     WordOf, YesNo, read_parsed,
 };
 use super::key::{KeyForm, THOUSANDS};
+use super::names::find_word;
 use super::params::FreeParameters;
 use super::reach::{HeaderVariables, KeyVariable, WebAddress};
 use super::secrets::{BY_NAME, SECRET, spare};
 use super::section::{Form, form, section};
 use super::tree::Node;
-use super::value::{At, find_word, text};
+use super::value::{At, text};
 use crate::limits;
 
 /// A declared model.

@@ -1,5 +1,7 @@
 //! Names that the file lists: without repetition, valid for their purpose, and the known ones as a fix.
 
+use systole_kit::schema::find_nearest;
+
 use super::diagnostics::Diagnostics;
 use super::tree::{Node, Span};
 use super::value::{self, At};
@@ -55,4 +57,21 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     } else {
         format!("one of {}", some.join(", "))
     }
+}
+
+/// The meaning of a word in a list, of those that are known. `place` is the path of the list, and what its words are.
+pub(super) fn find_word<T, K: Iterator<Item = (&'static str, T)>>(
+    diagnostics: &mut Diagnostics,
+    named: &At<String>,
+    (path, what): (&str, &str),
+    known: impl Fn() -> K,
+) -> Option<T> {
+    let found = known().find(|(word, _)| *word == named.value);
+    if found.is_none() {
+        let message = format!("{path}: `{}` is no {what}", named.value);
+        let words = || known().map(|(word, _)| word);
+        let fix = find_nearest(&named.value, words()).map_or_else(|| one_of(words()), str::to_owned);
+        diagnostics.report_value(named.at, &message, &fix);
+    }
+    found.map(|(_, meaning)| meaning)
 }

@@ -7,7 +7,6 @@ use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::key::{KeyRow, NeverKey};
-use super::names::one_of;
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -379,20 +378,4 @@ fn suggestion(text: &str) -> Option<String> {
         lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
     let repaired = repaired.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     (Name::parse(&repaired).is_ok_and(|n| !n.is_reserved())).then_some(repaired)
-}
-/// The meaning of a word in a list, of those that are known. `place` is the path of the list, and what its words are.
-pub(super) fn find_word<T, K: Iterator<Item = (&'static str, T)>>(
-    diagnostics: &mut Diagnostics,
-    named: &At<String>,
-    (path, what): (&str, &str),
-    known: impl Fn() -> K,
-) -> Option<T> {
-    let found = known().find(|(word, _)| *word == named.value);
-    if found.is_none() {
-        let message = format!("{path}: `{}` is no {what}", named.value);
-        let words = || known().map(|(word, _)| word);
-        let fix = find_nearest(&named.value, words()).map_or_else(|| one_of(words()), str::to_owned);
-        diagnostics.report_value(named.at, &message, &fix);
-    }
-    found.map(|(_, meaning)| meaning)
 }

@@ -51,8 +51,11 @@ async fn accept_file(
     };
     let bytes = read.map_err(refuse_unread)?;
     match state.front.keep_file(&client, bytes) {
-        Ok(sent) => Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response()),
-        Err(refusal) => Err(refuse_message(&refusal)),
+        Some(Ok(sent)) => {
+            Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response())
+        }
+        Some(Err(refusal)) => Err(refuse_message(&refusal)),
+        None => Err(refuse_stopping()),
     }
 }
 

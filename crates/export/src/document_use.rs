@@ -21,8 +21,10 @@ pub enum DocumentUse {
     Grammar,
     /// A piece of a model's answer.
     Answer,
-    /// A file that a payload refers to.
+    /// A file that a client sent with a request.
     File,
+    /// A file in the answer of a tool. Only the tool's listener says that the log has it.
+    Content,
 }
 
 impl DocumentUse {
@@ -35,6 +37,7 @@ impl DocumentUse {
             DocumentUse::Grammar => "grammar",
             DocumentUse::Answer => "answer",
             DocumentUse::File => "file",
+            DocumentUse::Content => "content",
         }
     }
 
@@ -47,12 +50,18 @@ impl DocumentUse {
             DocumentUse::Grammar => "the grammar of an answer",
             DocumentUse::Answer => "the answer of a model",
             DocumentUse::File => "a file",
+            DocumentUse::Content => "the content of a tool's answer",
         }
     }
 
     /// Whether a journal names it.
     pub const fn is_of_journal(self) -> bool {
         matches!(self, DocumentUse::Prompt | DocumentUse::Grammar | DocumentUse::Answer)
+    }
+
+    /// Whether a verifier does not miss it.
+    pub const fn may_be_missing(self) -> bool {
+        matches!(self, DocumentUse::Content)
     }
 
     /// The documents that a record with this kind and body names besides its configuration.
@@ -73,7 +82,9 @@ impl DocumentUse {
                 Err(_) => Vec::new(),
             }
         } else {
-            file_reference::list_files(body).into_iter().map(|file| (file.hash, DocumentUse::File)).collect()
+            let files = file_reference::list_files(body).into_iter();
+            let what = |is_asked| if is_asked { DocumentUse::File } else { DocumentUse::Content };
+            files.map(|file| (file.hash, what(file.is_asked))).collect()
         };
         named.into_iter().filter_map(|(hash, what)| Some((Digest::parse(&hash).ok()?, what))).collect()
     }

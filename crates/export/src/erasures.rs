@@ -206,7 +206,7 @@ impl<'a> LossCheck<'a> {
             let was_document = is_large && erased.contains(&0);
             self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
-        for (hash, what) in DocumentUse::list_named_by(record) {
+        for (hash, what) in DocumentUse::list_named_by(record).filter(|(_, what)| !what.may_be_missing()) {
             self.check_document(position, record, hash, what)?;
         }
         Ok(())

@@ -12,7 +12,6 @@ use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
-use systole_kit::file_reference;
 use systole_queries::anew::{self, AnewChange, AnewPreview, SentAnew};
 use systole_queries::log_state::ReadSource;
 
@@ -78,8 +77,8 @@ impl OrganismHandle {
         if let Err(refusal) = self.check_anew(&by, &preview, seen, allows_effects) {
             return Some(Err(Box::new(refusal)));
         }
-        let AnewPreview { key, payload, listener, subject, .. } = preview;
-        if let Err(refusal) = self.keep_files_anew(&by, &thread).await {
+        let AnewPreview { key, payload, listener, subject, files, .. } = preview;
+        if let Err(refusal) = self.keep_files_anew(&by, &thread, files).await {
             return Some(Err(refusal));
         }
         let (own, to) = (key.clone(), Some(listener.to_string()));
@@ -94,16 +93,28 @@ impl OrganismHandle {
         }
     }
 
-    /// Keeps the files of the request of a root for the same request anew.
-    async fn keep_files_anew(&self, by: &Name, thread: &ThreadId) -> Result<(), Box<Refusal>> {
-        let (id, client) = (thread.clone(), by.clone());
+    /// Keeps the files of a request for the same request anew.
+    async fn keep_files_anew(
+        &self,
+        by: &Name,
+        thread: &ThreadId,
+        files: Vec<Digest>,
+    ) -> Result<(), Box<Refusal>> {
+        let client = by.clone();
         self.read_for(by, thread, move |handle, _| {
-            let Some(first) = handle.reader().records_of(&id, 1).next() else { return Ok(Some(Ok(()))) };
-            for file in file_reference::list_files(&first?.1.body) {
-                let Ok(hash) = Digest::parse(&file.hash) else { continue };
-                let Some(bytes) = handle.reader().read_document(hash)? else { continue };
-                if let Err(refusal) = handle.keep_file(&client, bytes.to_vec()) {
-                    return Ok(Some(Err(*refusal)));
+            for hash in files {
+                // Signs are in the place of one that was erased.
+                let bytes = handle.reader().read_document(hash)?;
+                let Some(bytes) = bytes.filter(|bytes| Digest::hash_bytes(bytes) == hash) else {
+                    let words = format!("the file {hash} of the request was erased");
+                    let refusal = Refusal::new(Code::UnknownFile, words);
+                    return Ok(Some(Err(refusal.fixed_by("send a new request"))));
+                };
+                match handle.keep_file(&client, bytes.to_vec()) {
+                    Some(Ok(_)) => {}
+                    Some(Err(refusal)) => return Ok(Some(Err(*refusal))),
+                    // The message itself says that the organism has stopped.
+                    None => return Ok(Some(Ok(()))),
                 }
             }
             Ok(Some(Ok(())))

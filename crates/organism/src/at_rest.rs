@@ -56,7 +56,6 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         seats: mpsc::channel(1).0.downgrade(),
         broker: None,
         alarms,
-        files: Arc::default(),
         at_rest: Some(Arc::new(verdict)),
     })
 }

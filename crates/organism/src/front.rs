@@ -15,7 +15,7 @@ use super::live_messages::{LiveObserver, LiveVoice};
 use super::live_words::CallWords;
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
-use super::sent_files::{SentFile, SentFiles};
+use super::sent_files::SentFile;
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{RawDocument, TrialPurpose, ValidatorQueue};
 use super::waiting::{HeldForSender, SenderReply, UnusedTicket, WaitingRoom};
@@ -111,7 +111,6 @@ pub struct OrganismHandle {
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
     pub(super) alarms: LogAlarms,
-    pub(super) files: Arc<SentFiles>,
     /// The verdict on a log that is shown without an organism; `None` if one runs.
     pub(super) at_rest: Option<Arc<RestingVerdict>>,
 }
@@ -168,9 +167,9 @@ impl OrganismHandle {
         reply.await.ok()
     }
 
-    /// Keeps a file until a message of the same client refers to it.
-    pub fn keep_file(&self, client: &Name, bytes: Vec<u8>) -> Result<SentFile, Box<Refusal>> {
-        self.files.keep(client, bytes.into())
+    /// Keeps a file until a message of the same client refers to it. `None` if the organism has stopped.
+    pub fn keep_file(&self, client: &Name, bytes: Vec<u8>) -> Option<Result<SentFile, Box<Refusal>>> {
+        Some(self.ways.upgrade()?.door.files.keep(client, bytes.into()))
     }
 
     /// Whether the organism takes messages.

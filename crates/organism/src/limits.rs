@@ -37,9 +37,11 @@ pub(crate) const LOOKS_WITHIN_STUCK: u64 = 6;
 
 // Files that clients have sent
 
-/// Bytes of the files of one client that wait for their message.
+/// Files of one client that wait for their message.
+pub(crate) const CLIENT_FILES: usize = 64;
+/// Their bytes.
 pub(crate) const CLIENT_FILE_BYTES: usize = 64 << 20;
-/// Bytes of the files of all clients.
+/// Bytes of the files of all other clients up to which one more is taken.
 pub(crate) const HELD_FILE_BYTES: usize = 256 << 20;
 /// How long a file waits for its message.
 pub(crate) const FILE_WAIT: Duration = Duration::from_secs(600);

@@ -18,7 +18,6 @@ use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::reloading::in_force;
 use super::scheduling;
-use super::sent_files::SentFiles;
 use super::skipping::RehearsalParts;
 use super::stuck_calls;
 use super::tail::LogTail;
@@ -259,9 +258,7 @@ impl Organism {
         let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
-        let files = Arc::new(SentFiles::default());
-        let validators =
-            Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice, &files)?;
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
@@ -293,7 +290,6 @@ impl Organism {
             voice,
             broker: reached,
             alarms,
-            files,
             at_rest: None,
         };
         Ok(Organism {

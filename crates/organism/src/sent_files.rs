@@ -1,5 +1,5 @@
 //! Files that clients have sent, until a message refers to them. They are in memory alone: the log has a file with its
-//! message, in one commit. One that no message refers to is gone after a while, or when the organism stops.
+//! message, in one commit. A file without a message is gone after a while, or when the organism stops.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::Instant;
 
 use crate::limits;
-use systole_core::rules::sent_files;
+use systole_core::rules::sent_files::{self, FoundFile};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::refusal::Refusal;
@@ -44,30 +44,35 @@ impl SentFiles {
         let now = Instant::now();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|file| file.until > now && !(file.client == *client && file.hash == sent.hash));
-        let count = |held: &VecDeque<HeldFile>, is_counted: &dyn Fn(&HeldFile) -> bool| {
-            held.iter().filter(|file| is_counted(file)).map(|file| file.bytes.len()).sum::<usize>()
-                + sent.bytes
+        let count = |is_own: bool| {
+            let counted = held.iter().filter(|file| (file.client == *client) == is_own);
+            counted.fold((1_usize, sent.bytes), |(files, bytes), file| (files + 1, bytes + file.bytes.len()))
         };
-        while count(&held, &|file| file.client == *client) > limits::CLIENT_FILE_BYTES {
-            let Some(oldest) = held.iter().position(|file| file.client == *client) else { break };
-            held.remove(oldest);
-        }
-        if count(&held, &|_| true) > limits::HELD_FILE_BYTES {
+        let ((mut files, mut own), (_, others)) = (count(true), count(false));
+        if others > limits::HELD_FILE_BYTES {
             let words = "too many files wait for their messages";
             return Err(Box::new(
                 Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later"),
             ));
         }
+        held.retain(|file| {
+            let is_over = files > limits::CLIENT_FILES || own > limits::CLIENT_FILE_BYTES;
+            if file.client == *client && is_over {
+                (files, own) = (files - 1, own - file.bytes.len());
+                return false;
+            }
+            true
+        });
         let (client, hash, until) = (client.clone(), sent.hash, now + limits::FILE_WAIT);
         held.push_back(HeldFile { client, hash, bytes, until });
         Ok(sent)
     }
 
-    /// The bytes of a file that this client sent.
-    pub(crate) fn find(&self, client: &Name, hash: Digest) -> Option<Arc<[u8]>> {
+    /// A file that this client sent.
+    pub(crate) fn find(&self, client: &Name, hash: Digest) -> FoundFile {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let of_client = |file: &&HeldFile| file.client == *client && file.hash == hash && file.until > now;
-        held.iter().find(of_client).map(|file| file.bytes.clone())
+        held.iter().find(of_client).map_or(FoundFile::Unknown, |file| FoundFile::Sent(file.bytes.clone()))
     }
 }

@@ -23,6 +23,7 @@ use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
 use systole_core::pump::{primitives, replying};
+use systole_core::rules::sent_files::FoundFile;
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
@@ -174,7 +175,7 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
         &trial.document,
         Some(to),
         None,
-        (&mut compiled_schemas, &|_| None),
+        (&mut compiled_schemas, &|_| FoundFile::Unknown),
     );
     let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
     let delivery = build_delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;

@@ -138,6 +138,7 @@ pub struct CompositionPages {
 /// The validator threads.
 pub struct Validators {
     doors: Arc<[TurnSender<RawDocument>]>,
+    files: Arc<SentFiles>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -173,9 +174,9 @@ impl Validators {
         steps: &Arc<dyn StepObserver>,
         pump: &mpsc::Sender<PumpInput>,
         voice: &LiveVoice,
-        files: &Arc<SentFiles>,
     ) -> Result<Validators, StartFault> {
         let (mut doors, mut threads) = (Vec::new(), Vec::new());
+        let files = Arc::new(SentFiles::default());
         for n in 0..count.max(1) {
             let (door, raws) = open_turns();
             let validator = ValidatorThread {
@@ -201,12 +202,12 @@ impl Validators {
             doors.push(door);
             threads.push(thread);
         }
-        Ok(Validators { doors: doors.into(), threads })
+        Ok(Validators { doors: doors.into(), files, threads })
     }
 
     /// The entrance to the threads.
     pub fn queue(&self) -> ValidatorQueue {
-        ValidatorQueue { doors: self.doors.clone() }
+        ValidatorQueue { doors: self.doors.clone(), files: self.files.clone() }
     }
 
     /// Waits for the threads to end. They end when every `ValidatorQueue` is dropped.
@@ -223,6 +224,8 @@ impl Validators {
 #[derive(Clone)]
 pub struct ValidatorQueue {
     doors: Arc<[TurnSender<RawDocument>]>,
+    /// The files that wait for their messages.
+    pub(super) files: Arc<SentFiles>,
 }
 
 impl ValidatorQueue {

@@ -24,6 +24,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SENSITIVE, SteerEffect};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_kit::file_reference;
 
 /// The fix for a request that cannot be sent from the log.
 const BY_HAND: &str = "systole send --file FILE, with the request as it should be";
@@ -52,6 +53,8 @@ pub struct AnewPreview {
     pub code: String,
     /// What is sent.
     pub payload: Vec<u8>,
+    /// The files of the request that failed.
+    pub files: Vec<Digest>,
     /// The same without its sensitive values.
     pub shown: String,
     /// Whether it differs from the request that failed.
@@ -263,12 +266,15 @@ pub fn preview_anew(
     };
     let end = &request.end;
     let shown = built.hide_sensitive();
+    let files = file_reference::list_files(&request.opening.body);
+    let files = files.iter().filter_map(|file| Digest::parse(&file.hash).ok()).collect();
     let sent = sent.iter().filter(|one| one.end == end.header.id).map(|one| one.thread.clone());
     Ok(Some(Ok(AnewPreview {
         thread: id.clone(),
         head: request.head,
         call,
         code: FirstCause::of_body(end.header.code, &end.body).code().to_owned(),
+        files,
         shown,
         is_changed: built.is_changed,
         listener: built.listener,

@@ -19,6 +19,8 @@ pub struct FileReference {
     pub bytes: Option<u64>,
     /// What its sender calls it.
     pub name: Option<String>,
+    /// Whether a client sent it with a question.
+    pub is_asked: bool,
     /// The element that refers to it: its bytes in the payload.
     pub span: Range<usize>,
 }
@@ -74,6 +76,7 @@ fn read_files(payload: &[u8]) -> Result<Vec<FileReference>, Fault> {
                     media_type: value("type").unwrap_or_default(),
                     bytes: value("bytes").and_then(|bytes| bytes.trim().parse().ok()),
                     name: value("name"),
+                    is_asked: outer == Some("file"),
                     span: gate.offset()..gate.offset(),
                 });
             }

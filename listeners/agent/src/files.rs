@@ -39,23 +39,26 @@ impl FileShelf {
         messages: &mut [PromptMessage],
         line: &(dyn Line + '_),
     ) -> Result<(), NotTaken> {
-        let mut room = limits::READ_FILE_BYTES;
+        let mut room = limits::FILE_QUESTIONS;
         for part in messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev()) {
             let MessagePart::File(file) = part else { continue };
-            if let Some(bytes) = self.find(&file.hash) {
-                file.content = Ok(bytes);
-                continue;
-            }
-            if file.bytes > limits::FILE_BYTES {
-                file.content = Err(format!("it has more than {} MiB", limits::FILE_BYTES >> 20));
-                continue;
-            }
-            let Some(left) = room.checked_sub(file.bytes) else {
-                file.content = Err("too many files were to be read at once".to_owned());
-                continue;
+            file.content = match self.find(&file.hash) {
+                Some(bytes) => Ok(bytes),
+                None if file.bytes > limits::FILE_BYTES => {
+                    Err(format!("it has more than {} MiB", limits::FILE_BYTES >> 20))
+                }
+                None => match room.checked_sub(file.bytes.div_ceil(limits::QUESTION_BYTES).max(1)) {
+                    Some(left) => {
+                        room = left;
+                        self.read_file(file, line).await?
+                    }
+                    None => Err("too many files were to be read at once".to_owned()),
+                },
             };
-            room = left;
-            file.content = self.read_file(file, line).await?;
+            let is_right = |bytes: &Arc<[u8]>| find_type(bytes) == Some(file.media_type.as_str());
+            if file.content.as_ref().is_ok_and(|bytes| !is_right(bytes)) {
+                file.content = Err(format!("its first bytes are not those of {}", file.media_type));
+            }
         }
         Ok(())
     }
@@ -65,14 +68,11 @@ impl FileShelf {
         file: &MessageFile,
         line: &(dyn Line + '_),
     ) -> Result<Result<Arc<[u8]>, String>, NotTaken> {
-        let bytes: Arc<[u8]> = match line.blob(&file.hash).await {
+        let bytes: Arc<[u8]> = match line.blob(&file.hash, file.bytes).await {
             Ok(bytes) => bytes.into(),
             Err(NotTaken::Over) => return Err(NotTaken::Over),
             Err(why) => return Ok(Err(why.to_string())),
         };
-        if find_type(&bytes) != Some(file.media_type.as_str()) {
-            return Ok(Err(format!("its first bytes are not those of {}", file.media_type)));
-        }
         self.keep(&file.hash, &bytes);
         Ok(Ok(bytes))
     }

@@ -49,12 +49,21 @@ pub(crate) const FRAME_TOKENS: u64 = 8;
 
 // A file
 
+/// Bytes of a kilobyte and of a megabyte, as sizes are shown.
+pub(crate) const KILOBYTE: u64 = 1_000;
+pub(crate) const MEGABYTE: u64 = 1_000_000;
 /// Bytes of a file that a model sees, at most.
 pub(crate) const FILE_BYTES: u64 = 8 << 20;
 /// Bytes of the files in one request.
 pub(crate) const REQUEST_FILE_BYTES: u64 = 20 << 20;
-/// Bytes of the files that one delivery reads: each question brings a quarter of a mebibyte, and 64 may be asked.
-pub(crate) const READ_FILE_BYTES: u64 = 9 << 20;
+/// Bytes of a picture for Anthropic, which takes five mebibytes as base64.
+pub(crate) const ANTHROPIC_IMAGE_BYTES: u64 = (5 << 20) / 4 * 3;
+/// Bytes of the files in one request to Gemini, which takes twenty megabytes as base64 with all else.
+pub(crate) const GEMINI_FILE_BYTES: u64 = 14 << 20;
+/// Questions of one delivery that read files. 64 may be asked, and the links of a prompt need up to 24.
+pub(crate) const FILE_QUESTIONS: u64 = 32;
+/// Bytes that each of them brings.
+pub(crate) const QUESTION_BYTES: u64 = 256 << 10;
 /// Bytes of files that an agent keeps for the next request.
 pub(crate) const SHELF_BYTES: usize = 64 << 20;
 /// Bytes of a file for each token that it is estimated to have.
@@ -68,6 +77,9 @@ pub(crate) const PAGE_TOKENS: u64 = 3_000;
 
 /// The longest wait for the rate of a model within an attempt: attempts over NATS may be silent for 30 seconds.
 pub(crate) const RATE_WAIT: Duration = Duration::from_secs(25);
+
+/// Fields that a provider may refuse, each once: `RefusedField` has them.
+pub(crate) const REFUSED_FIELDS: u32 = 5;
 
 // A live stream
 

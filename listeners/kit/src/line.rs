@@ -112,12 +112,12 @@ impl dyn Line + '_ {
         Ok(read_answer(answer.as_ref(), StoredBlob::from_payload)?.hash)
     }
 
-    /// The bytes of a document that a message of the listener's view names, such as a file of a tool.
+    /// The bytes of a document that a message of the listener's view names, such as a file of a tool: at most so many.
     ///
     /// # Errors
-    /// If the pump refuses to answer or does not answer.
-    pub async fn blob(&self, hash: &str) -> Result<Vec<u8>, NotTaken> {
-        self.read_pages(|from| PumpQuestion::Blob { hash: hash.to_owned(), from }).await
+    /// If the pump refuses to answer or does not answer, or the document has more bytes.
+    pub async fn blob(&self, hash: &str, most: u64) -> Result<Vec<u8>, NotTaken> {
+        self.read_pages(|from| PumpQuestion::Blob { hash: hash.to_owned(), from }, most).await
     }
 
     /// The listener's own view from the given message on, joined into one piece.
@@ -165,17 +165,27 @@ impl dyn Line + '_ {
     /// # Errors
     /// If the pump refuses to answer or does not answer.
     pub async fn configuration(&self, path: &str) -> Result<String, NotTaken> {
-        let all = self.read_pages(|from| PumpQuestion::Configuration { path: path.to_owned(), from }).await?;
+        let all = self
+            .read_pages(|from| PumpQuestion::Configuration { path: path.to_owned(), from }, u64::MAX)
+            .await?;
         String::from_utf8(all).map_err(|_| {
             NotTaken::Unreadable(Fault::new(codes::INVALID, "the section is not UTF-8", Place::START))
         })
     }
 
-    async fn read_pages(&self, question: impl Fn(u64) -> PumpQuestion + Send) -> Result<Vec<u8>, NotTaken> {
+    async fn read_pages(
+        &self,
+        question: impl Fn(u64) -> PumpQuestion + Send,
+        most: u64,
+    ) -> Result<Vec<u8>, NotTaken> {
         let (mut all, mut from) = (Vec::new(), 0);
         loop {
             let answer = self.ask(question(from)).await?;
             let page = read_answer(answer.as_ref(), BytePage::from_payload)?;
+            if page.total > most {
+                let words = format!("it has {} bytes, more than the {most} that were expected", page.total);
+                return Err(NotTaken::Unreadable(Fault::new(codes::TOO_LARGE, words, Place::START)));
+            }
             all.extend(page.bytes);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {

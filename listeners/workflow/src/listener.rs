@@ -17,7 +17,7 @@ use crate::facts::RunFacts;
 use crate::known::StepFailure;
 use crate::note::TurnNote;
 use crate::spec::Workflow;
-use crate::walk::{self, WalkTurn};
+use crate::walk::{self, WalkTurn, supervised_task};
 
 /// The notice of a loop that ended at its limit.
 const LOOP_LIMIT: &str = "workflow.loop-limit";
@@ -182,8 +182,8 @@ impl ListenerRun {
     }
 
     fn walk_turn(&self, turn: u32) -> WalkTurn {
-        if walk::is_task(&self.request) {
-            walk::walk_task(&self.workflow, (&self.request, &self.asked_by), &self.facts, turn)
+        if supervised_task::is_task(&self.request) {
+            supervised_task::walk_task(&self.workflow, (&self.request, &self.asked_by), &self.facts, turn)
         } else if self.is_branch() {
             walk::walk_branch(&self.workflow, &self.request, &self.facts, turn)
         } else {

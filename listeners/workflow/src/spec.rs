@@ -5,8 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The form in which workflows write their requests today.
-pub const FORM: u32 = 2;
+pub use crate::limits::FORM;
 
 /// A workflow: a list of steps, done in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

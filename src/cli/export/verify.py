@@ -38,9 +38,7 @@ SIZES = {
 NEEDED = ["statement.json", "records.jsonl", "documents.jsonl"]
 LINE = 64 * MIB
 CORE = "https://xml-pipeline.org/ns/core/v1"
-MCP, TALK = "https://xml-pipeline.org/ns/mcp/v1", "https://xml-pipeline.org/ns/talk/v1"
-# What refers to a file, in a payload of each namespace.
-FILES = {MCP: (MCP, "other"), TALK: (TALK, "file")}
+TALK = "https://xml-pipeline.org/ns/talk/v1"
 LISTENER = "urn:systole:listener:v1"
 # The records whose whole body may be erased: no state is made from it.
 ERASABLE = {
@@ -399,15 +397,14 @@ def root_of(body):
 
 
 def files_of(body):
-    """The hashes of the files that a payload refers to: an answer of MCP, or a question to an agent."""
+    """The hashes of the files of a question to an agent."""
     found, names = [], []
 
     def start(name, attributes):
-        space, _, local = name.rpartition(" ")
-        names.append(FILES.get(space))
-        if names[0] is None:
+        names.append(name)
+        if not names[0].startswith(f"{TALK} "):
             raise Root(name, attributes)
-        if (space, local) == names[0] and "sha256" in attributes:
+        if name == f"{TALK} file" and "sha256" in attributes:
             found.append(attributes["sha256"])
 
     def refuse(*_):

@@ -335,8 +335,10 @@ async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<
     let front = organism.handle();
     let client = Name::new_operator();
     for file in &parcel.files {
-        if let Err(refusal) = front.keep_file(&client, file.clone()) {
-            return OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal)));
+        match front.keep_file(&client, file.clone()) {
+            Some(Ok(_)) => {}
+            Some(Err(refusal)) => return OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal))),
+            None => return OrderResult::NoOrganism,
         }
     }
     let message = ClientMessage {

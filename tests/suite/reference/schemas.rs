@@ -112,10 +112,11 @@ fn content(inside: &SchemaNode) -> String {
 fn part(part: &SchemaNode) -> String {
     let least = part.attribute("minOccurs").unwrap_or("1");
     let mark = match (least, part.attribute("maxOccurs").unwrap_or("1")) {
-        ("1", "1") => "",
-        ("0", "1") => "?",
-        ("0", "unbounded") => "*",
-        ("1", "unbounded") => "+",
+        ("1", "1") => String::new(),
+        ("0", "1") => "?".to_owned(),
+        ("0", "unbounded") => "*".to_owned(),
+        ("1", "unbounded") => "+".to_owned(),
+        ("1", most) if most.parse::<u32>().is_ok() => format!(" 1 to {most} times"),
         other => panic!("the page has no mark for {other:?}"),
     };
     match (part.name.as_str(), part.attribute("namespace")) {

@@ -28,7 +28,7 @@ pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, boun
             };
             if receipt.as_ref().is_ok_and(|receipt| !receipt.repeated) {
                 // Bytes that are stored already stay as they are.
-                for bytes in admitted.files() {
+                for bytes in admitted.files().unwrap_or_default() {
                     d.keep_document(bytes);
                 }
             }
@@ -77,7 +77,10 @@ pub(super) fn open_root(
         let id = ThreadId::new_root(&organism, client, key, digits);
         let opener = d.find_thread(&id).map(|t| t.opener.clone());
         match opener {
-            None => return Ok(open_request(d, &id, client, key, &to, admitted)),
+            None => {
+                admitted.files().map_err(Clone::clone)?;
+                return Ok(open_request(d, &id, client, key, &to, admitted));
+            }
             Some(Some(ThreadOpener { sender, key: Some(bound), body: first, first: record }))
                 if sender == *client && bound == *key =>
             {
@@ -141,6 +144,7 @@ fn go_on(
             Err(refuse_conflict(&bound.receipt, bound.body, body))
         };
     }
+    admitted.files().map_err(Clone::clone)?;
     if thread.parent().is_some() {
         let words = "a child thread takes no messages from outside; send to its root";
         return Err(Refusal::new(Code::NotBuilt, words).fixed_by(thread.root_of().to_string()));

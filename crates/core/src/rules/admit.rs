@@ -295,6 +295,9 @@ pub fn admit_amendment(
     let kept = |at| Some(cut_excerpt(document, at));
     let payload = Payload::parse(document, &gate_limits(composition))
         .map_err(|fault| Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) })?;
+    if let Some(refusal) = sent_files::refuse_files(&payload) {
+        return Err(Refused { refusal, kept: kept(0) });
+    }
     let schema = classify::of_amendment(composition, to, payload.name())
         .map_err(|refusal| Refused { refusal, kept: kept(0) })?;
     let verdict = judge.judge_payload(composition.hash, schema, payload);
@@ -368,7 +371,7 @@ pub fn admit_message(
             |(to, schema)| {
                 let verdict = judge.judge_payload(composition.hash, schema, letter.payload)?;
                 let admitted = Admitted::new(PayloadKind::For(to), verdict);
-                let files = sent_files::find_files(admitted.bytes(), find_file).map_err(to_refused)?;
+                let files = sent_files::find_files(admitted.bytes(), find_file);
                 Ok(admitted.with_files(files))
             },
         )

@@ -7,11 +7,22 @@ use systole_wire::payload::Payload;
 
 use crate::types::codes::Code;
 use crate::types::ids::Digest;
-use crate::types::limits::FILE_BYTES;
+use crate::types::limits::{ANSWER_BYTES, FILE_BYTES};
 use crate::types::refusal::Refusal;
 
-/// The bytes of the files that a sender sent before, by their hash.
-pub type FindFile<'f> = &'f dyn Fn(Digest) -> Option<Arc<[u8]>>;
+/// What is there of a file that a message refers to.
+#[derive(Clone, Debug)]
+pub enum FoundFile {
+    /// Its sender sent these bytes.
+    Sent(Arc<[u8]>),
+    /// Its message was taken before. `None` if the file was erased since.
+    Taken(Option<Arc<[u8]>>),
+    /// Nothing.
+    Unknown,
+}
+
+/// Finds the files that a sender sent before, by their hash.
+pub type FindFile<'f> = &'f dyn Fn(Digest) -> FoundFile;
 
 /// The type of a file that a client sends.
 pub fn find_type(bytes: &[u8]) -> Result<&'static str, Refusal> {
@@ -28,35 +39,48 @@ pub fn find_type(bytes: &[u8]) -> Result<&'static str, Refusal> {
 
 /// The bytes of the files that a message refers to, in order.
 pub(crate) fn find_files(payload: &[u8], find: FindFile<'_>) -> Result<Vec<Arc<[u8]>>, Refusal> {
-    let found = file_reference::list_files(payload).into_iter().enumerate();
-    found.map(|(at, file)| find_file(at + 1, &file, find)).collect()
+    let (mut found, mut parts) = (Vec::new(), 0_usize);
+    for (at, file) in file_reference::list_files(payload).iter().enumerate() {
+        let bytes = find_file(at + 1, file, find)?;
+        // A reader asks for each part.
+        parts = parts.saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len().div_ceil(ANSWER_BYTES)));
+        found.extend(bytes);
+    }
+    if parts > FILE_BYTES / ANSWER_BYTES {
+        let words = format!("the files of a message have together at most {FILE_BYTES} bytes");
+        let refusal = Refusal::new(Code::UnfitFile, words).of_element("file");
+        return Err(refusal.fixed_by("ask about them in several messages"));
+    }
+    Ok(found)
 }
 
-fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<Arc<[u8]>, Refusal> {
-    let bytes = Digest::parse(&file.hash).ok().and_then(find);
-    let Some(bytes) = bytes else {
-        let words = format!("file {number}: you sent no bytes with this hash before, or too long ago");
-        return Err(Refusal::new(Code::UnknownFile, words)
-            .with_received(file.hash.clone())
-            .of_element("file"));
+fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<Option<Arc<[u8]>>, Refusal> {
+    let bytes = match Digest::parse(&file.hash).map_or(FoundFile::Unknown, find) {
+        FoundFile::Taken(bytes) => return Ok(bytes),
+        FoundFile::Sent(bytes) => bytes,
+        FoundFile::Unknown => {
+            let words = format!("file {number}: you sent no bytes with this hash before, or too long ago");
+            let refusal = Refusal::new(Code::UnknownFile, words).with_received(file.hash.clone());
+            return Err(refusal.of_element("file"));
+        }
     };
     let media_type = find_type(&bytes).map_err(|refusal| refusal.of_element("file"))?;
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if file.media_type != media_type || file.bytes != Some(length) {
-        let words = format!("file {number} is not what the message says of it");
+        let words = format!("file {number} has another type or size than the message says");
         let said = file.bytes.map_or_else(|| "nothing".to_owned(), |bytes| bytes.to_string());
         return Err(Refusal::new(Code::UnfitFile, words)
             .with_expected(format!("type=\"{media_type}\" bytes=\"{length}\""))
             .with_received(format!("type=\"{}\" bytes=\"{said}\"", file.media_type))
             .of_element("file"));
     }
-    Ok(bytes)
+    Ok(Some(bytes))
 }
 
-/// Why a payload of a listener, or inside another one, is refused: it could refer to files of others by their hashes.
+/// Why a payload is refused that is no new message from outside: it could refer to files of others by their hashes.
 pub(crate) fn refuse_files(payload: &Payload) -> Option<Refusal> {
     let refers = payload.name().is_named(systole_wire::namespaces::TALK, "ask-with");
-    let words = "only a message from outside brings files";
+    let words = "only a new message from outside brings files";
     refers
         .then(|| Refusal::new(Code::UnknownFile, words).fixed_by("ask without files").of_element("ask-with"))
 }

@@ -115,7 +115,7 @@ pub struct Admitted {
     payload: Payload,
     dangerous: bool,
     sensitive: Vec<SensitivePayload>,
-    files: Vec<Arc<[u8]>>,
+    files: Result<Vec<Arc<[u8]>>, Refusal>,
 }
 
 /// A judged payload with sensitive values, and where they are in it.
@@ -162,18 +162,19 @@ impl Admitted {
             payload: verdict.payload,
             dangerous: verdict.dangerous,
             sensitive,
-            files: Vec::new(),
+            files: Ok(Vec::new()),
         }
     }
 
-    /// The same payload with the bytes of the files that it refers to.
-    pub fn with_files(self, files: Vec<Arc<[u8]>>) -> Admitted {
+    /// The same payload with the bytes of the files that it refers to, or why it cannot be taken without them. A message
+    /// that was taken before needs none.
+    pub fn with_files(self, files: Result<Vec<Arc<[u8]>>, Refusal>) -> Admitted {
         Admitted { files, ..self }
     }
 
     /// The bytes of its files, which are kept with it.
-    pub fn files(&self) -> &[Arc<[u8]>] {
-        &self.files
+    pub fn files(&self) -> Result<&[Arc<[u8]>], &Refusal> {
+        self.files.as_deref()
     }
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
@@ -185,7 +186,7 @@ impl Admitted {
             payload: verdict.payload,
             dangerous: initial.dangerous,
             sensitive,
-            files: Vec::new(),
+            files: Ok(Vec::new()),
         }
     }
 
@@ -204,7 +205,7 @@ impl Admitted {
             payload: verdict.payload,
             dangerous,
             sensitive,
-            files: Vec::new(),
+            files: Ok(Vec::new()),
         })
     }
 
@@ -213,7 +214,7 @@ impl Admitted {
         let what = PayloadKind::Steer { to, payload: inside.payload.bytes().clone() };
         let sensitive = [&verdict, &inside].into_iter().filter_map(Verdict::sensitive).collect();
         let dangerous = inside.dangerous || verdict.dangerous;
-        Admitted { what, payload: verdict.payload, dangerous, sensitive, files: Vec::new() }
+        Admitted { what, payload: verdict.payload, dangerous, sensitive, files: Ok(Vec::new()) }
     }
 
     /// Whether the outgoing payload is dangerous: then a person must approve it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::rules::classify::{of_item, of_message, with_allowed_elements};
+use systole_core::rules::sent_files::FoundFile;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, Composition, ElementSchema, GatherRule, SchemaId};
 use systole_core::types::flow::{Judge, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
@@ -146,7 +147,7 @@ fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
         document.as_bytes(),
         Some("tool"),
         None,
-        (&mut Stern, &|_| None),
+        (&mut Stern, &|_| FoundFile::Unknown),
     );
     let kept = message.payload.unwrap_err().kept.unwrap();
     assert_eq!(kept.len(), limits::EXCERPT_BYTES);
@@ -252,8 +253,14 @@ fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast(
     );
     assert_eq!(refusal(&item(&all, &spawn).0), Code::Ambiguous);
     let (client, mut judge) = (name("operator"), Mild::default());
-    let message =
-        admit::admit_message(&all, &client, QUESTION.as_bytes(), None, None, (&mut judge, &|_| None));
+    let message = admit::admit_message(
+        &all,
+        &client,
+        QUESTION.as_bytes(),
+        None,
+        None,
+        (&mut judge, &|_| FoundFile::Unknown),
+    );
     assert_eq!(message.payload.unwrap_err().refusal.code, Code::Ambiguous);
 }
 

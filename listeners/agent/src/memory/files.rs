@@ -7,7 +7,8 @@ use systole_kit::file_reference::{FileReference, list_files};
 use systole_kit::gate::XmlGate;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::event::CallEvent;
+use super::event::{CallEvent, OverheardMessage};
+use crate::limits::{KILOBYTE, MEGABYTE};
 use crate::model::{FileKind, MessageFile};
 use crate::show::escape_markup;
 
@@ -29,13 +30,22 @@ impl FileNumbers {
         match happened {
             CallEvent::Request { from, payload, .. } => {
                 let (lines, files) = self.list_named(takes, payload)?;
-                let question = read_question(payload)?;
-                let words = std::iter::once(question).chain(lines).collect::<Vec<_>>().join("\n");
-                let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(&words));
+                let payload = match payload.name().is_named(namespaces::TALK, "ask-with") {
+                    true => {
+                        let words = std::iter::once(read_question(payload)?).chain(lines).collect::<Vec<_>>();
+                        Payload::write(namespaces::TALK, "ask", |inside| inside.text(&words.join("\n")))
+                    }
+                    false => replace_references(payload, &lines)?,
+                };
                 Some(CallEvent::Request { from: from.clone(), payload, files })
             }
             CallEvent::Turn(turn) => {
                 let mut named = None;
+                for (at, inside) in turn.inside.iter().enumerate() {
+                    let Some(payload) = self.name_overheard(&inside.payload) else { continue };
+                    let turn = named.get_or_insert_with(|| turn.clone());
+                    turn.inside.get_mut(at).into_iter().for_each(|own| own.payload = payload.clone());
+                }
                 for (at, answer) in turn.answers.iter().enumerate() {
                     let Some((lines, files)) = self.list_named(takes, &answer.payload) else { continue };
                     let turn = named.get_or_insert_with(|| turn.clone());
@@ -45,8 +55,17 @@ impl FileNumbers {
                 }
                 named.map(CallEvent::Turn)
             }
-            CallEvent::Overheard(_) => None,
+            CallEvent::Overheard(overheard) => {
+                let payload = self.name_overheard(&overheard.payload)?;
+                Some(CallEvent::Overheard(OverheardMessage { payload, ..overheard.clone() }))
+            }
         }
+    }
+
+    /// A message between others: what they show each other is not shown here.
+    fn name_overheard(&mut self, payload: &Payload) -> Option<Payload> {
+        let (lines, _) = self.list_named(&[], payload)?;
+        replace_references(payload, &lines)
     }
 
     /// A line for each file of a payload, and the files that the model sees. `None` if it refers to none.
@@ -85,16 +104,16 @@ fn read_question(payload: &Payload) -> Option<String> {
 /// `[file 1: image/png, 48 KB]`
 fn write_line(number: usize, file: &FileReference, is_taken: bool) -> String {
     let size = file.bytes.map(|bytes| format!(", {}", spell_size(bytes))).unwrap_or_default();
-    let why = if is_taken { "" } else { ", not shown: this model does not take it" };
+    let why = if is_taken { "" } else { ", not shown" };
     let name = file.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
     format!("[file {number}: {name}{}{size}{why}]", file.media_type)
 }
 
 fn spell_size(bytes: u64) -> String {
     match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+        0..KILOBYTE => format!("{bytes} bytes"),
+        KILOBYTE..MEGABYTE => format!("{} KB", bytes.div_ceil(KILOBYTE)),
+        _ => format!("{}.{} MB", bytes / MEGABYTE, bytes % MEGABYTE * 10 / MEGABYTE),
     }
 }
 

@@ -8,6 +8,7 @@ mod event;
 mod files;
 mod hidden;
 mod segment;
+mod stored_messages;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ use event::{is_own_failure, is_spawned};
 use files::FileNumbers;
 pub(crate) use hidden::list_results;
 use segment::TurnBefore;
-pub(crate) use segment::as_text;
+pub(crate) use stored_messages::as_text;
 
 /// A part of the conversation that never changes.
 #[derive(Clone, Debug)]
@@ -186,7 +187,7 @@ impl Conversation {
             let block = MessagePart::Text(write_block(&self.mark, &words));
             messages.iter_mut().take(1).for_each(|message| message.parts.insert(0, block.clone()));
         }
-        self.said_tokens += messages.iter().map(segment::estimate_tokens).sum::<u64>();
+        self.said_tokens += messages.iter().map(stored_messages::estimate_tokens).sum::<u64>();
         messages
     }
 

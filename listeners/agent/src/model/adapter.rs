@@ -152,7 +152,8 @@ impl Model for ModelAdapter {
 impl AdapterCore {
     async fn ask(&self, request: &ModelRequest, watcher: AnswerWatcher) -> Result<ModelAnswer, ModelFault> {
         let begun = Instant::now();
-        let request = &*super::files::hold_back(request, &self.asked.model.files);
+        let request =
+            &*super::file_bounds::hold_back(request, &self.asked.model.files, self.form.file_bounds());
         let request = &*super::ids::make_distinct(request);
         let body = self.build_body(request)?;
         let HttpLimits { connect, first, .. } = self.limits;

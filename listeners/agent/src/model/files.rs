@@ -1,13 +1,11 @@
 //! Files in a request: pictures and PDFs that a message has besides its text. A file that cannot be sent is named in
 //! words, with the reason.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::{MessagePart, ModelRequest};
 use crate::limits;
 
 /// What a model takes besides text.
@@ -80,32 +78,4 @@ impl MessageFile {
             FileKind::Pdf => tokens.max(limits::PAGE_TOKENS),
         }
     }
-}
-
-/// The request with only the files that a model takes, and of these only the newest that fit into a request.
-pub(super) fn hold_back<'r>(request: &'r ModelRequest, takes: &[FileKind]) -> Cow<'r, ModelRequest> {
-    let has_files = |part: &MessagePart| matches!(part, MessagePart::File(_));
-    if !request.messages.iter().flat_map(|message| &message.parts).any(has_files) {
-        return Cow::Borrowed(request);
-    }
-    let mut request = request.clone();
-    let mut room = limits::REQUEST_FILE_BYTES;
-    for part in request.messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev()) {
-        let MessagePart::File(file) = part else { continue };
-        let Ok(bytes) = &file.content else { continue };
-        let fits = u64::try_from(bytes.len()).ok().and_then(|bytes| room.checked_sub(bytes));
-        match fits {
-            _ if !takes.contains(&file.kind) => {
-                file.content = Err(format!("this model takes no {}", file.media_type));
-            }
-            Some(left) => room = left,
-            None => {
-                file.content = Err(format!(
-                    "newer files fill the {} MiB of a request",
-                    limits::REQUEST_FILE_BYTES >> 20
-                ));
-            }
-        }
-    }
-    Cow::Owned(request)
 }

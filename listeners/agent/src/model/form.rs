@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 use super::asked_provider::ModelSettings;
 use super::complaint::ProviderComplaint;
+use super::file_bounds::FileBounds;
 use super::halves::HalvedText;
 use super::held_answer::HeldAnswer;
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};
+use crate::limits;
 use systole_http::{HttpAddress, StreamEvent, StreamFraming};
 
 /// The effect of an event.
@@ -81,6 +83,11 @@ pub(super) trait ProviderForm: Send + Sync {
 
     /// What holds the answer to a request.
     fn find_held<'r>(&self, model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>>;
+
+    /// The most bytes of files that it takes.
+    fn file_bounds(&self) -> FileBounds {
+        FileBounds { image: limits::FILE_BYTES, request: limits::REQUEST_FILE_BYTES }
+    }
 
     /// How its answers are cut into events.
     fn framing(&self) -> StreamFraming;

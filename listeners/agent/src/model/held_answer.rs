@@ -53,8 +53,3 @@ pub enum RefusedField {
     /// What to cache.
     Cache,
 }
-
-impl RefusedField {
-    /// How many there are.
-    pub(super) const COUNT: u32 = 5;
-}

@@ -16,6 +16,7 @@ mod answer_schema;
 mod asked_provider;
 mod complaint;
 mod enough;
+mod file_bounds;
 mod files;
 mod form;
 mod halves;

@@ -12,7 +12,7 @@ use systole_kit::journal::RepeatedRequest;
 use tokio::sync::Semaphore;
 
 use super::held::RefusedFields;
-use super::held_answer::{ModelServer, RefusedField};
+use super::held_answer::ModelServer;
 use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
@@ -258,8 +258,8 @@ impl Models {
         fault: &ModelFault,
     ) -> Option<Duration> {
         // Each field is refused once.
-        let further = RefusedField::COUNT;
-        if fault.kind == ModelFaultKind::FieldRefused && attempt < most.saturating_add(further) {
+        if fault.kind == ModelFaultKind::FieldRefused && attempt < most.saturating_add(limits::REFUSED_FIELDS)
+        {
             return Some(Duration::ZERO);
         }
         let again = may_be_repeated(fault) && !lacks_answer(model, fault) && attempt < most;

@@ -147,8 +147,8 @@ fn e20_a_model_gets_the_files_that_it_takes_and_the_reason_for_the_others() {
         assert!(!body.contains(&BASE64_STANDARD.encode(PNG)), "{form:?}");
     }
     // The newest files have the room.
-    let large = |first: u8| [&[first][..], &vec![0; 8 << 20]].concat();
-    let files = [1, 2, 3].map(|n| file(n, FileKind::Image, "image/png", &large(n as u8)));
+    let large = |first: u8| [&[first][..], &vec![0; (8 << 20) - 1]].concat();
+    let files = [1_u8, 2, 3].map(|n| file(usize::from(n), FileKind::Image, "image/png", &large(n)));
     let mut asked = request("");
     asked.messages = vec![said(MessageAuthor::User, files.to_vec())];
     let body = body_of(Provider::OpenAi, FileKind::ALL, asked);
@@ -156,6 +156,18 @@ fn e20_a_model_gets_the_files_that_it_takes_and_the_reason_for_the_others() {
     let words: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
     let wanted = ["[file 1 is not shown: newer files fill the 20 MiB of a request]", "[file 2]", "[file 3]"];
     assert_eq!(words, wanted);
+}
+
+#[test]
+fn e20_a_picture_that_is_too_large_for_its_provider_is_not_sent_to_it() {
+    let large = [PNG, &vec![0; 4 << 20]].concat();
+    for (form, is_sent) in [(Provider::OpenAi, true), (Provider::Anthropic, false)] {
+        let mut asked = request("");
+        asked.messages = vec![said(MessageAuthor::User, vec![file(1, FileKind::Image, "image/png", &large)])];
+        let body = body_of(form, FileKind::ALL, asked).to_string();
+        let words = "[file 1 is not shown: its provider takes no picture of more than 3932160 bytes]";
+        assert_eq!(body.contains(words), !is_sent, "{form:?}");
+    }
 }
 
 /// Calls a tool, and then says that it is done. Keeps what it was asked.
@@ -249,10 +261,9 @@ async fn e20_what_is_no_picture_is_named_and_ends_no_work() {
     let unknown = Err("payload.unknown-blob: no message of your view names it".to_owned());
     assert_eq!(files_of(&looker), [(1, wrong.clone()), (3, wrong), (5, unknown)]);
     let shown = stage.shown();
-    for line in [
-        "[file 2: image/svg+xml, 6 bytes, not shown: this model does not take it]",
-        "[file 4: application/pdf, 14 bytes, not shown: this model does not take it]",
-    ] {
+    for line in
+        ["[file 2: image/svg+xml, 6 bytes, not shown]", "[file 4: application/pdf, 14 bytes, not shown]"]
+    {
         assert!(shown.contains(line), "{line}: {shown}");
     }
 }

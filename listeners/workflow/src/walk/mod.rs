@@ -11,9 +11,7 @@ mod repeat;
 #[cfg(test)]
 mod retried;
 mod supervised_goal;
-mod supervised_task;
-
-pub(crate) use supervised_task::{is_task, walk_task};
+pub(crate) mod supervised_task;
 
 use systole_kit::Payload;
 

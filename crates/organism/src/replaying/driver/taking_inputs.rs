@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
-use systole_core::rules::sent_files::FindFile;
+use systole_core::rules::sent_files::{FindFile, FoundFile};
 use systole_core::types::flow::Judge;
 
 use super::ReplayDriver;
+use super::recorded_files::read_file;
 use crate::replaying::configurations::CannotReplay;
 use crate::replaying::inputs::{ReplayInput, ReplayInputKind};
 use crate::replaying::ready::ReadyInput;
@@ -48,7 +49,7 @@ impl ReplayDriver<'_> {
             ReplayInputKind::Outside(outside) => {
                 // The record shows that its files were there.
                 let reader = self.reader;
-                let find_file = |hash| reader.read_document(hash).ok().flatten().map(Into::into);
+                let find_file = |hash| FoundFile::Taken(read_file(reader, hash).ok().flatten());
                 let judge: (&mut dyn Judge, FindFile<'_>) = (&mut self.stored.schemas, &find_file);
                 let message = admit::admit_message(
                     &page.composition,

@@ -7,8 +7,10 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
+use crate::limits;
 use crate::model::ModelRequest;
 use crate::model::asked_provider::ModelSettings;
+use crate::model::file_bounds::FileBounds;
 use crate::model::form::{AnswerReading, ProviderForm};
 use crate::model::held_answer::HeldAnswer;
 use crate::model::key::ModelKey;
@@ -50,6 +52,10 @@ impl ProviderForm for GeminiForm {
 
     fn find_held<'r>(&self, _model: &ModelSettings, request: &'r ModelRequest) -> Option<HeldAnswer<'r>> {
         request::find_held(request)
+    }
+
+    fn file_bounds(&self) -> FileBounds {
+        FileBounds { image: limits::FILE_BYTES, request: limits::GEMINI_FILE_BYTES }
     }
 
     fn framing(&self) -> StreamFraming {
