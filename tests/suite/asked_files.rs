@@ -220,7 +220,7 @@ fn e20_a_request_that_is_sent_anew_brings_its_files_again() {
     let failed = run(house.path(), &["ask", "--thread", "@last", "--file", "terms.pdf", "What does it say?"]);
     assert_eq!(failed.code, Some(1), "{failed:?}");
     let running = Running::organism_with(house.path(), &SECRET);
-    let anew = run(house.path(), &["retry", "@last", "--anew"]);
+    let anew = run(house.path(), &["retry", "@last", "--yes", "--anew"]);
     assert_eq!(anew.code, Some(0), "{anew:?}");
     let seen = mock.wait(crate::program::PATIENCE, |seen| seen.len() == 3).expect("it is asked again");
     assert!(

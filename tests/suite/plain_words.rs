@@ -43,7 +43,8 @@ fn every_command_reports_an_empty_name_as_empty() {
         &["error: the name of the element is empty; open are ask, empty, search"],
     );
     for what in ["show", "example", "prompt", "json"] {
-        let words = ["error: the name of the element is empty", "there are empty, search, ask, answer"];
+        let words =
+            ["error: the name of the element is empty", "there are empty, search, ask, ask-with, answer"];
         tells(&systole(&["schema", what, ""]), 2, &words);
     }
     tells(

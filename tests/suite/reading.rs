@@ -365,6 +365,8 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[], &say("one more")));
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[("Systole-Wait", "240")], &say("two more")));
     judge.judge("post", "/v1/messages", &posts("/v1/messages", &[], "<say>"));
+    judge.judge("post", "/v1/files", &posts("/v1/files", &[], "%PDF-1.7"));
+    judge.judge("post", "/v1/files", &posts("/v1/files", &[], "no file that a model takes"));
     let json = [("Content-Type", "application/json"), ("Systole-Wait", "240")];
     for (asked, body, status) in [
         ("/v1/messages?to=echo&element=say", "{\"text\": \"in <JSON>\"}", 200),

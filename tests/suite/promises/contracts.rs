@@ -228,7 +228,7 @@ async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
         "<say><query>x</query><mode>fast</mode></say>",
         "<say><query>x</query><mode>fast</mode><limit>0</limit></say>",
         "<say><query>x</query><mode>fast</mode><limit>many</limit></say>",
-        "<say><query>x</query><mode>quick</mode></say>",
+        "<say><query>x</query><mode>fats</mode></say>",
         "<say><query></query><mode>fast</mode></say>",
         "<say><query>much too long for it</query><mode>fast</mode></say>",
         "<say><query>x</query><Mode>fast</Mode></say>",
@@ -241,7 +241,7 @@ async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
         "<say when=\"now\"><query>x</query><mode>fast</mode></say>",
         "<say>loose<query>x</query><mode>fast</mode></say>",
         "<say><query>x<b/></query><mode>fast</mode></say>",
-        "<say><query></query><mode>quick</mode><limit>101</limit></say>",
+        "<say><query></query><mode>fats</mode><limit>101</limit></say>",
     ]
     .iter()
     .enumerate()

@@ -13,12 +13,17 @@ async function recorded(thread) {
   return records.map(({ seq, position }) => [`r${seq}`, String(position)]);
 }
 
-/** Waits until the page has all rows of the log, then compares them. */
+/** Waits until the page has all rows of the log, then compares them. What is still being written is waited for. */
 async function complete(page, thread, words) {
-  const wanted = await recorded(thread);
-  const [last] = wanted.at(-1);
-  await until(page, (id) => document.getElementById(id), `${words}: row ${last}`, last);
-  same(await rows(page), wanted, words);
+  let [wanted, found, before] = [await recorded(thread), [], 0];
+  while (wanted.length !== before) {
+    before = wanted.length;
+    const [last] = wanted.at(-1);
+    await until(page, (id) => document.getElementById(id), `${words}: row ${last}`, last);
+    found = await rows(page);
+    wanted = await recorded(thread);
+  }
+  same(found, wanted, words);
 }
 
 /** Sends texts into a thread, until the organism is gone. Returns how many it took. */
