@@ -54,8 +54,12 @@ pub(super) struct InitCommand {
     /// An example to read and try
     #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = list_names(EXAMPLES).try_map(check_replaced))]
     example: Option<String>,
-    /// Whose model the agents have, instead of the first key that is set
-    #[arg(long, value_parser = PossibleValuesParser::new(provider::list_words()))]
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(provider::list_words()),
+        hide_possible_values = true,
+        help = provider::describe_words(),
+    )]
     provider: Option<String>,
     /// The model's name at its provider, instead of a fast and cheap one
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]

@@ -29,6 +29,12 @@ pub(super) fn list_words() -> Vec<&'static str> {
     rank_providers().into_iter().map(Provider::word).collect()
 }
 
+/// What the option is for, with these words: a list of them behind it would be wider than a terminal.
+pub(super) fn describe_words() -> String {
+    let words = list_words().join(", ");
+    format!("Whose model the agents have, instead of the first key that is set: {words}")
+}
+
 /// The options that name a provider with models.
 pub(super) fn list_hosted() -> Vec<String> {
     let with_models = rank_providers().into_iter().filter(|one| one.row().is_some());
