@@ -111,7 +111,7 @@ fn an_element_that_nothing_declares_is_reported_with_the_nearest() {
         (exit, told.as_str()),
         (
             2,
-            "error: no schema declares banana; there are find, found, searched, searched-1, search, ask, answer\n"
+            "error: no schema declares banana; there are find, found, searched, searched-1, search, ask, ask-with, answer\n"
         )
     );
     fs::write(folder.join("organism.yaml"), "organism: {name: acme}\n").unwrap();

@@ -106,8 +106,8 @@ pub fn preview_retry(
     if let Some(section) = &section {
         preview.is_workflow = true;
         let now = current.sections.get(&call.listener).filter(|now| now.is_workflow());
-        preview.keeps_steps = now.is_none_or(|now| now.text != section.text);
-        preview.steps = Some(Arc::from(&*section.text));
+        preview.keeps_steps = now.is_none_or(|now| now.steps() != section.steps());
+        preview.steps = Some(Arc::from(section.steps()));
         let keeps = |key: &str| step(section, &name_step(key)).is_some_and(|step| step.keeps_failure);
         preview.starts = list_started(&Notes::read(reader, id)?, &failed.path, keeps);
         for part in &mut preview.starts {

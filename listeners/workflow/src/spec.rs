@@ -21,7 +21,8 @@ pub struct Workflow {
     /// What it is for, in words for people.
     #[serde(default)]
     pub description: Option<String>,
-    /// The form of its requests, [`FORM`] today. In form 1, the first, agents take only the exact word `CONVERGED`.
+    /// The form of its requests, [`FORM`] today. In form 1, the first, agents take only the exact word `CONVERGED`. It is
+    /// the last field: the pump compares workflows without it.
     #[serde(default = "first_form")]
     pub form: u32,
 }

@@ -149,7 +149,7 @@ fn choose_configuration(d: &DecisionBuilder<'_>, order: &RetryOrder, call: &Call
 /// The steps of a workflow, as a configuration has them.
 fn find_steps<'p>(page: &'p Composition, name: &Name) -> Option<&'p str> {
     let section = page.sections.get(name).filter(|section| section.is_workflow())?;
-    Some(&section.text)
+    Some(section.steps())
 }
 
 /// Why what would start again must not, unless the order allows its effects.

@@ -64,6 +64,12 @@ impl ListenerSection {
         self.path.starts_with("workflows.")
     }
 
+    /// The steps of a workflow: its text without the form in which its requests are written, which is the last word in it.
+    /// Another version of the program writes the same steps in another form.
+    pub fn steps(&self) -> &str {
+        self.text.rsplit_once(",\"form\":").map_or(&self.text, |(steps, _)| steps)
+    }
+
     /// Whether it has this key at its top. Each key of the text stands on a line of its own.
     pub fn has_key(&self, key: &str) -> bool {
         self.text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
