@@ -55,7 +55,7 @@ mod tests {
              agents: {solo: {model: main}}\n";
         let now = crate::load_text(Path::new("organism.yaml"), text).unwrap();
         assert!(!now.agents[0].reads_as_before);
-        let (from, to) = (b"systole configuration v6", b"systole configuration v5");
+        let (from, to) = (b"systole configuration v7", b"systole configuration v5");
         let source = now.composition.source.to_vec();
         let at = source.windows(from.len()).position(|part| part == from).expect("it names its format");
         for (format, as_before) in [(from, false), (to, true)] {
