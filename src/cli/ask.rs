@@ -51,7 +51,7 @@ pub(super) struct AskCommand {
     /// The thread it goes on with: an id, the beginning of one, or @last
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// A picture or a PDF for a model that takes it; may be given up to 16 times
+    /// A picture or a PDF for a model that takes it; up to 16 times
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
     /// The listener it is for, if that is not the entry

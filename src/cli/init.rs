@@ -58,7 +58,8 @@ pub(super) struct InitCommand {
         long,
         value_parser = PossibleValuesParser::new(provider::list_words()),
         hide_possible_values = true,
-        help = provider::describe_words(),
+        help = provider::OF_WORDS,
+        long_help = provider::describe_words(),
     )]
     provider: Option<String>,
     /// The model's name at its provider, instead of a fast and cheap one

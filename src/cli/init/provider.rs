@@ -29,10 +29,12 @@ pub(super) fn list_words() -> Vec<&'static str> {
     rank_providers().into_iter().map(Provider::word).collect()
 }
 
-/// What the option is for, with these words: a list of them behind it would be wider than a terminal.
+/// What the option is for that takes one of these words.
+pub(super) const OF_WORDS: &str = "Whose model the agents have, instead of the first key that is set";
+
+/// The same with the words on a line of their own: behind it they would be wider than a terminal.
 pub(super) fn describe_words() -> String {
-    let words = list_words().join(", ");
-    format!("Whose model the agents have, instead of the first key that is set: {words}")
+    format!("{OF_WORDS}:\n{}", list_words().join(", "))
 }
 
 /// The options that name a provider with models.
