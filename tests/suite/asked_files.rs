@@ -54,7 +54,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Ran {
 }
 
 /// The parts of the last message that the model got, with what each shows.
-fn shown(body: &Value) -> Vec<String> {
+fn list_shown(body: &Value) -> Vec<String> {
     let last = body["messages"].as_array().and_then(|messages| messages.last()).expect("a message");
     let parts = last["content"].as_array().unwrap_or_else(|| panic!("{last}"));
     let data = |part: &Value| {
@@ -89,7 +89,7 @@ fn e20_a_person_asks_a_model_about_files() {
     let seen = mock.stop();
     assert_eq!(seen.len(), 2);
     for request in &seen {
-        let shown = shown(&request.body);
+        let shown = list_shown(&request.body);
         assert_eq!(shown[0], format!("<message from=\"operator\">{lines}</message>"));
         let wanted = [
             "[file 1]".to_owned(),
@@ -224,7 +224,7 @@ fn e20_a_request_that_is_sent_anew_brings_its_files_again() {
     assert_eq!(anew.code, Some(0), "{anew:?}");
     let seen = mock.wait(crate::program::PATIENCE, |seen| seen.len() == 3).expect("it is asked again");
     assert!(
-        shown(&seen[2].body).iter().any(|part| part.starts_with("data:application/pdf")),
+        list_shown(&seen[2].body).iter().any(|part| part.starts_with("data:application/pdf")),
         "{:?}",
         seen[2]
     );

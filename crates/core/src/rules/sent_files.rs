@@ -15,8 +15,8 @@ use crate::types::refusal::Refusal;
 pub enum FoundFile {
     /// Its sender sent these bytes.
     Sent(Arc<[u8]>),
-    /// Its message was taken before. `None` if the file was erased since.
-    Taken(Option<Arc<[u8]>>),
+    /// Its message was taken before, and is repeated here.
+    Taken,
     /// Nothing.
     Unknown,
 }
@@ -56,7 +56,7 @@ pub(crate) fn find_files(payload: &[u8], find: FindFile<'_>) -> Result<Vec<Arc<[
 
 fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<Option<Arc<[u8]>>, Refusal> {
     let bytes = match Digest::parse(&file.hash).map_or(FoundFile::Unknown, find) {
-        FoundFile::Taken(bytes) => return Ok(bytes),
+        FoundFile::Taken => return Ok(None),
         FoundFile::Sent(bytes) => bytes,
         FoundFile::Unknown => {
             let words = format!("file {number}: you sent no bytes with this hash before, or too long ago");

@@ -53,7 +53,7 @@ fn file(number: usize, kind: FileKind, media_type: &str, bytes: &[u8]) -> Messag
 }
 
 /// A call of a tool, whose result has a picture and a PDF.
-fn looked() -> ModelRequest {
+fn request_files() -> ModelRequest {
     let result = MessagePart::Result {
         id: "a1".to_owned(),
         name: "search".to_owned(),
@@ -82,7 +82,7 @@ fn body_of(provider: Provider, files: &[FileKind], request: ModelRequest) -> Val
 fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     let (png, pdf) = (BASE64_STANDARD.encode(PNG), BASE64_STANDARD.encode(PDF));
     let words = |text: &str| json!({"type": "text", "text": text});
-    let openai = &body_of(Provider::OpenAi, FileKind::ALL, looked())["messages"];
+    let openai = &body_of(Provider::OpenAi, FileKind::ALL, request_files())["messages"];
     assert_eq!(openai[3]["content"], "Here it is.", "{openai}");
     let url = |of: &str, data: &str| format!("data:{of};base64,{data}");
     let wanted = json!([
@@ -94,7 +94,7 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     ]);
     assert_eq!((&openai[4]["role"], &openai[4]["content"]), (&json!("user"), &wanted));
 
-    let anthropic = &body_of(Provider::Anthropic, FileKind::ALL, looked())["messages"][2]["content"];
+    let anthropic = &body_of(Provider::Anthropic, FileKind::ALL, request_files())["messages"][2]["content"];
     let source = |of: &str, data: &str| json!({"type": "base64", "media_type": of, "data": data});
     assert_eq!(anthropic.as_array().map(Vec::len), Some(1), "{anthropic}");
     let wanted = json!([
@@ -111,7 +111,7 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     ]);
     assert_eq!(anthropic[0]["content"], wanted);
 
-    let responses = &body_of(Provider::OpenAiResponses, FileKind::ALL, looked())["input"];
+    let responses = &body_of(Provider::OpenAiResponses, FileKind::ALL, request_files())["input"];
     let text = |text: &str| json!({"type": "input_text", "text": text});
     let wanted = json!([
         text("Here it is."),
@@ -123,7 +123,7 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     assert_eq!((&responses[2]["type"], &responses[2]["output"]), (&json!("function_call_output"), &wanted));
     assert_eq!(responses[3], json!({"role": "developer", "content": "the header"}));
 
-    let gemini = &body_of(Provider::Gemini, FileKind::ALL, looked())["contents"][2]["parts"];
+    let gemini = &body_of(Provider::Gemini, FileKind::ALL, request_files())["contents"][2]["parts"];
     let wanted = json!([
         {"text": "[file 1]"},
         {"inlineData": {"mimeType": "image/png", "data": png}},
@@ -134,7 +134,7 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
     assert!(gemini[0].get("functionResponse").is_some(), "{gemini}");
     assert_eq!(gemini.as_array().map(|parts| json!(parts[1..])), Some(wanted));
 
-    let ollama = &body_of(Provider::Ollama, &[FileKind::Image], looked())["messages"][4];
+    let ollama = &body_of(Provider::Ollama, &[FileKind::Image], request_files())["messages"][4];
     assert_eq!(ollama["images"], json!([png]));
     assert_eq!(ollama["content"], "[file 1]\n[file 2 is not shown: Ollama takes no PDF]\nthe header");
 }
@@ -142,7 +142,7 @@ fn e20_a_file_of_a_tool_has_the_form_of_each_provider() {
 #[test]
 fn e20_a_model_gets_the_files_that_it_takes_and_the_reason_for_the_others() {
     for form in FORMS {
-        let body = body_of(form, &[], looked()).to_string();
+        let body = body_of(form, &[], request_files()).to_string();
         assert!(body.contains("[file 1 is not shown: this model takes no image/png]"), "{form:?}: {body}");
         assert!(!body.contains(&BASE64_STANDARD.encode(PNG)), "{form:?}");
     }

@@ -114,7 +114,10 @@ fn reasoning_that_led_to_nothing_and_a_message_without_words_stay_out() {
     let roles: Vec<&Value> = body["input"].as_array().unwrap().iter().map(|item| &item["role"]).collect();
     assert_eq!(roles, ["user", "user"], "{body}");
     let empty = done(json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": ""}]}));
-    assert_eq!(answered(&[empty, ended("completed", &json!({}))]).map(|answer| answer.parts), Ok(Vec::new()));
+    assert_eq!(
+        read_answer(&[empty, end_response("completed", &json!({}))]).map(|answer| answer.parts),
+        Ok(Vec::new())
+    );
 }
 
 #[tokio::test]
@@ -128,7 +131,7 @@ async fn an_agent_sends_the_items_of_a_turn_back_with_the_results_of_its_calls()
     });
     let turns = [[done(reasoning.clone()), done(call.clone())].to_vec(), vec![says("line 7")]];
     let answers = turns.map(|mut events| {
-        events.push(ended("completed", &json!({})));
+        events.push(end_response("completed", &json!({})));
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         vec![Act::Send(chunked("text/event-stream", &[body.as_bytes()]))]
     });
@@ -144,7 +147,7 @@ async fn an_agent_sends_the_items_of_a_turn_back_with_the_results_of_its_calls()
     assert_eq!((&input[3]["type"], &input[3]["call_id"]), (&json!("function_call_output"), &json!("c1")));
 }
 
-fn answered(events: &[Value]) -> Result<ModelAnswer, ModelFault> {
+fn read_answer(events: &[Value]) -> Result<ModelAnswer, ModelFault> {
     let body: String =
         events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"])).collect();
     let server = ByteServer::saying(chunked("text/event-stream", &[body.as_bytes()]));
@@ -156,7 +159,7 @@ fn done(item: Value) -> Value {
 }
 
 /// The event that ends a response with that status and those fields.
-fn ended(status: &str, more: &Value) -> Value {
+fn end_response(status: &str, more: &Value) -> Value {
     let mut response = json!({
         "id": "resp_1", "object": "response", "status": status, "error": null, "incomplete_details": null,
         "usage": {"input_tokens": 9, "output_tokens": 3},
@@ -174,12 +177,13 @@ fn says(words: &str) -> Value {
 
 #[test]
 fn every_end_of_a_response_is_told_apart() {
-    let incomplete = |reason: &str| ended("incomplete", &json!({"incomplete_details": {"reason": reason}}));
+    let incomplete =
+        |reason: &str| end_response("incomplete", &json!({"incomplete_details": {"reason": reason}}));
     for (events, stop) in [
-        ([says("x"), ended("completed", &json!({}))], StopReason::End),
+        ([says("x"), end_response("completed", &json!({}))], StopReason::End),
         ([says("x"), incomplete("max_output_tokens")], StopReason::Length),
     ] {
-        let found = answered(&events).expect("an answer");
+        let found = read_answer(&events).expect("an answer");
         assert_eq!((found.stop, found.usage.tokens_in), (stop, Some(9)));
         assert_eq!(found.parts[0], text("x"));
     }
@@ -189,15 +193,15 @@ fn every_end_of_a_response_is_told_apart() {
     let piece = json!({"type": "response.refusal.delta", "output_index": 0, "delta": "I can't"});
     for (events, partial) in [
         (vec![says("x"), incomplete("content_filter")], "x"),
-        (vec![refused.clone(), ended("completed", &json!({}))], "I can't"),
-        (vec![piece, refused, ended("completed", &json!({}))], "I can't"),
+        (vec![refused.clone(), end_response("completed", &json!({}))], "I can't"),
+        (vec![piece, refused, end_response("completed", &json!({}))], "I can't"),
     ] {
-        let fault = answered(&events).expect_err("a refusal");
+        let fault = read_answer(&events).expect_err("a refusal");
         assert_eq!((fault.kind, fault.partial.as_str()), (ModelFaultKind::Refused, partial), "{fault:?}");
         assert_eq!(fault.used, used, "{fault:?}");
     }
     for reason in ["steered", "max_messages"] {
-        let fault = answered(&[says("x"), incomplete(reason)]).expect_err("an unknown end");
+        let fault = read_answer(&[says("x"), incomplete(reason)]).expect_err("an unknown end");
         assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::Truncated, true), "{fault:?}");
         assert!(fault.words.ends_with(reason), "{fault:?}");
     }
@@ -205,7 +209,8 @@ fn every_end_of_a_response_is_told_apart() {
 
 #[test]
 fn a_response_that_failed_and_an_event_that_says_error_are_known_faults() {
-    let failed = |code: &str| ended("failed", &json!({"error": {"code": code, "message": "it broke"}}));
+    let failed =
+        |code: &str| end_response("failed", &json!({"error": {"code": code, "message": "it broke"}}));
     let error = |code: &str| json!({"type": "error", "code": code, "message": "it broke", "param": null, "sequence_number": 3});
     for (code, kind) in [
         ("server_error", ModelFaultKind::Unavailable),
@@ -216,14 +221,14 @@ fn a_response_that_failed_and_an_event_that_says_error_are_known_faults() {
     ] {
         for end in [failed(code), error(code)] {
             for events in [vec![end.clone()], vec![says("x"), end]] {
-                let fault = answered(&events).expect_err("an error");
+                let fault = read_answer(&events).expect_err("an error");
                 assert!(fault.kind == kind && fault.is_known(), "{code}: {fault:?}");
                 assert!(fault.words.contains(&format!("answered 200 ({code}): it broke")), "{fault:?}");
             }
         }
     }
     // The usage of a response that failed is known.
-    let fault = answered(&[says("x"), failed("server_error")]).expect_err("an error");
+    let fault = read_answer(&[says("x"), failed("server_error")]).expect_err("an error");
     assert_eq!(fault.used.and_then(|used| used.tokens_in), Some(9));
     let whole =
         json!({"object": "response", "status": "failed", "error": {"code": "server_error", "message": "no"}});
@@ -237,7 +242,7 @@ fn a_response_that_failed_and_an_event_that_says_error_are_known_faults() {
 #[test]
 fn items_of_an_unknown_kind_are_kept_in_their_place_and_go_back() {
     let item = json!({"type": "program", "id": "p_1", "call_id": "c", "code": "1", "fingerprint": "f"});
-    let found = answered(&[done(item.clone()), says("x"), ended("completed", &json!({}))]);
+    let found = read_answer(&[done(item.clone()), says("x"), end_response("completed", &json!({}))]);
     let parts = found.expect("an answer").parts;
     assert_eq!(parts[..2], [kept("openai-responses", item.clone()), text("x")]);
     let mut asked = request("hello");
@@ -254,7 +259,7 @@ fn a_server_that_sends_the_response_alone_is_read_from_it() {
         {"type": "message", "content": [{"type": "output_text", "text": "one"}, {"type": "output_text", "text": "two"}]},
         {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "search", "arguments": "{}"},
     ]);
-    let found = answered(&[ended("completed", &json!({ "output": output }))]).expect("an answer");
+    let found = read_answer(&[end_response("completed", &json!({ "output": output }))]).expect("an answer");
     assert_eq!(found.stop, StopReason::Tool);
     let parts = super::bench::without_kept(found.parts);
     assert_eq!(parts, [text("one"), text("two"), call("a", "search", "{}")]);

@@ -16,7 +16,7 @@ use super::stage::{AgentStage, helper, items};
 use super::streams::{body, content_type};
 
 /// A request with a tool and a final.
-fn asked() -> ModelRequest {
+fn build_request() -> ModelRequest {
     let schema = json!({
         "type": "object", "required": ["n"],
         "properties": {"n": {"type": "integer", "maximum": 9}, "why": {"type": "string", "maxLength": 3}},
@@ -24,7 +24,7 @@ fn asked() -> ModelRequest {
     ModelRequest { schema: Some(Arc::new(schema)), tools: vec![search_tool()], ..request("hello") }
 }
 
-fn own(provider: Provider) -> spec::ModelSpec {
+fn build_own(provider: Provider) -> spec::ModelSpec {
     let server = (provider == Provider::OpenAi).then_some(ModelServer::OpenAi);
     spec::ModelSpec { server, ..model(provider, "") }
 }
@@ -39,18 +39,18 @@ fn e19_openai_is_held_to_the_letter_in_both_of_its_forms() {
         "type": "object", "required": ["n", "why"], "additionalProperties": false,
         "properties": {"n": {"type": "integer", "maximum": 9}, "why": {"type": ["string", "null"]}},
     });
-    let chat = sent(&own(Provider::OpenAi), "", asked()).json();
+    let chat = sent(&build_own(Provider::OpenAi), "", build_request()).json();
     let schema = json!({"name": "final", "schema": last, "strict": true});
     assert_eq!(chat["response_format"], json!({"type": "json_schema", "json_schema": schema}));
     let tool = json!({"name": "search", "description": "Finds text.", "strict": true, "parameters": query});
     assert_eq!(chat["tools"], json!([{"type": "function", "function": tool}]));
-    let responses = sent(&own(Provider::OpenAiResponses), "", asked()).json();
+    let responses = sent(&build_own(Provider::OpenAiResponses), "", build_request()).json();
     let format = json!({"type": "json_schema", "name": "final", "schema": last, "strict": true});
     assert_eq!(responses["text"], json!({ "format": format }));
     let mut tool = tool;
     tool["type"] = json!("function");
     assert_eq!(responses["tools"], json!([tool]));
-    let other = sent(&model(Provider::OpenAi, ""), "", asked()).json();
+    let other = sent(&model(Provider::OpenAi, ""), "", build_request()).json();
     assert!(!other.to_string().contains("strict"), "another server: {other}");
 }
 
@@ -63,18 +63,18 @@ fn e19_what_no_strict_schema_can_say_goes_without_it() {
         tools: vec![tool(open.clone()), search_tool()],
         ..request("hello")
     };
-    let chat = sent(&own(Provider::OpenAi), "", request.clone()).json();
+    let chat = sent(&build_own(Provider::OpenAi), "", request.clone()).json();
     assert_eq!(chat["response_format"]["json_schema"], json!({"name": "final", "schema": open}));
     assert_eq!(chat["tools"][0]["function"]["parameters"], open);
     assert_eq!(chat.pointer("/tools/0/function/strict"), None);
     assert_eq!(chat["tools"][1]["function"]["strict"], true);
-    let responses = sent(&own(Provider::OpenAiResponses), "", request.clone()).json();
+    let responses = sent(&build_own(Provider::OpenAiResponses), "", request.clone()).json();
     assert_eq!(
         (&responses["tools"][0]["strict"], &responses["tools"][1]["strict"]),
         (&json!(false), &json!(true))
     );
     assert_eq!(responses["text"]["format"]["strict"], false);
-    let anthropic = sent(&own(Provider::Anthropic), "", request).json();
+    let anthropic = sent(&build_own(Provider::Anthropic), "", request).json();
     assert_eq!(
         anthropic["tools"][0],
         json!({"name": "search", "description": "Finds text.", "input_schema": open})
@@ -92,8 +92,8 @@ fn e19_anthropic_takes_twenty_strict_tools() {
         parameters: limited.clone(),
         ..search_tool()
     });
-    let request = ModelRequest { tools: tools.collect(), ..asked() };
-    let body = sent(&own(Provider::Anthropic), "", request).json();
+    let request = ModelRequest { tools: tools.collect(), ..build_request() };
+    let body = sent(&build_own(Provider::Anthropic), "", request).json();
     let strict = body["tools"].as_array().unwrap().iter().filter(|tool| tool["strict"] == true);
     assert_eq!(strict.count(), 20);
     let narrow = json!({
@@ -134,7 +134,7 @@ fn refuse(model: &spec::ModelSpec, refusals: &[&str], request: &ModelRequest) ->
 
 #[test]
 fn e19_a_field_that_a_provider_refuses_is_left_out_until_the_next_start() {
-    let thinks = |provider| spec::ModelSpec { thinking: Some(ModelThinking::High), ..own(provider) };
+    let thinks = |provider| spec::ModelSpec { thinking: Some(ModelThinking::High), ..build_own(provider) };
     for (model, words, field) in [
         (
             thinks(Provider::OpenAi),
@@ -146,7 +146,11 @@ fn e19_a_field_that_a_provider_refuses_is_left_out_until_the_next_start() {
             "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
             "/reasoning",
         ),
-        (own(Provider::OpenAiResponses), "Encrypted content is not supported with this model.", "/include"),
+        (
+            build_own(Provider::OpenAiResponses),
+            "Encrypted content is not supported with this model.",
+            "/include",
+        ),
         (
             thinks(Provider::Anthropic),
             "output_config.effort: This model does not support the effort parameter.",
@@ -154,7 +158,7 @@ fn e19_a_field_that_a_provider_refuses_is_left_out_until_the_next_start() {
         ),
         (thinks(Provider::Anthropic), "adaptive thinking is not supported on this model", "/thinking"),
         (
-            own(Provider::Anthropic),
+            build_own(Provider::Anthropic),
             "system.0.cache_control: Extra inputs are not permitted",
             "/system/0/cache_control",
         ),
@@ -170,17 +174,17 @@ fn e19_a_field_that_a_provider_refuses_is_left_out_until_the_next_start() {
             "/tools/0/function/strict",
         ),
         (
-            own(Provider::Anthropic),
+            build_own(Provider::Anthropic),
             "The compiled grammar is too large, reduce the number of strict tools.",
             "/tools/0/strict",
         ),
         (
-            own(Provider::OpenAi),
+            build_own(Provider::OpenAi),
             "Invalid schema for response_format 'final': schema is not strict.",
             "/response_format",
         ),
     ] {
-        let bodies = refuse(&model, &[words], &asked());
+        let bodies = refuse(&model, &[words], &build_request());
         let has: Vec<bool> = bodies.iter().map(|body| body.pointer(field).is_some()).collect();
         assert_eq!(has, [true, false, false], "{words}");
     }
@@ -190,7 +194,7 @@ fn e19_a_field_that_a_provider_refuses_is_left_out_until_the_next_start() {
         "tools[0].function.strict is unknown",
         "response_format is unknown",
     ];
-    let bodies = refuse(&thinks(Provider::OpenAi), &words, &asked());
+    let bodies = refuse(&thinks(Provider::OpenAi), &words, &build_request());
     let last = bodies.last().expect("an answer");
     assert_eq!(bodies.len(), 5);
     assert_eq!(last["tools"][0]["function"]["parameters"], search_tool().parameters);
@@ -217,11 +221,11 @@ async fn record(model: spec::ModelSpec) -> Option<String> {
 #[tokio::test]
 async fn e19_the_record_says_that_tools_are_strict() {
     for (model, guided) in [
-        (own(Provider::OpenAi), Some("strict")),
-        (own(Provider::OpenAiResponses), Some("strict")),
-        (own(Provider::Anthropic), Some("strict")),
+        (build_own(Provider::OpenAi), Some("strict")),
+        (build_own(Provider::OpenAiResponses), Some("strict")),
+        (build_own(Provider::Anthropic), Some("strict")),
         (model(Provider::OpenAi, ""), None),
-        (own(Provider::Gemini), None),
+        (build_own(Provider::Gemini), None),
     ] {
         let form = model.provider;
         assert_eq!(record(model).await.as_deref(), guided, "{form:?}");
@@ -237,7 +241,7 @@ async fn e19_null_in_a_call_and_in_a_final_means_missing() {
     assert!(payload.contains("<query>x</query>") && !payload.contains("limit"), "{payload}");
     for dialect in [Dialect::Native, Dialect::Plain] {
         let agent = spec::AgentSpec {
-            output: spec::Output { format: spec::OutputFormat::Json, schema: asked().schema },
+            output: spec::Output { format: spec::OutputFormat::Json, schema: build_request().schema },
             ..helper(dialect)
         };
         let final_text = |text: &str| {

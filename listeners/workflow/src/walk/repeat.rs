@@ -110,7 +110,7 @@ mod tests {
         walk_workflow(&workflow, &read("<ask xmlns='urn:t'>Go.</ask>"), facts, 2)
     }
 
-    fn reached(said: &str, form: u32) -> Vec<String> {
+    fn list_notices(said: &str, form: u32) -> Vec<String> {
         match turn_after(said, form, &mut RunFacts::default()) {
             WalkTurn::Items(note, _) | WalkTurn::Final(note, _) => note.reached,
             _ => panic!("it goes on"),
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn f2_a_loop_that_reaches_its_limit_says_so_once() {
         let limit = "polish: the loop did not converge in 1 pass; the run goes on with the last one";
-        assert_eq!(reached("Better.", FORM), [limit]);
-        assert_eq!(reached("**Converged.**", FORM), [""; 0]);
-        assert_eq!(reached("Better.", 1), [""; 0], "runs of an earlier version say nothing");
+        assert_eq!(list_notices("Better.", FORM), [limit]);
+        assert_eq!(list_notices("**Converged.**", FORM), [""; 0]);
+        assert_eq!(list_notices("Better.", 1), [""; 0], "runs of an earlier version say nothing");
         let mut facts = RunFacts::default();
         let WalkTurn::Items(note, _) = turn_after("Better.", FORM, &mut facts) else {
             panic!("it has ended")

@@ -9,7 +9,6 @@ use systole_core::rules::sent_files::{FindFile, FoundFile};
 use systole_core::types::flow::Judge;
 
 use super::ReplayDriver;
-use super::recorded_files::read_file;
 use crate::replaying::configurations::CannotReplay;
 use crate::replaying::inputs::{ReplayInput, ReplayInputKind};
 use crate::replaying::ready::ReadyInput;
@@ -47,10 +46,8 @@ impl ReplayDriver<'_> {
                 return self.settle_run();
             }
             ReplayInputKind::Outside(outside) => {
-                // The record shows that its files were there.
-                let reader = self.reader;
-                let find_file = |hash| FoundFile::Taken(read_file(reader, hash).ok().flatten());
-                let judge: (&mut dyn Judge, FindFile<'_>) = (&mut self.stored.schemas, &find_file);
+                // The record shows that its files were there. They follow it into the log of the replay.
+                let judge: (&mut dyn Judge, FindFile<'_>) = (&mut self.stored.schemas, &|_| FoundFile::Taken);
                 let message = admit::admit_message(
                     &page.composition,
                     &outside.client,
