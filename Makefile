@@ -64,6 +64,7 @@ soak: prepare-soak
 	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --package systole-judge --locked --release --test suite -- \
 		json_forms log_mutated schema_
 	@SYSTOLE_CASES=10000 $(CARGO) test --package systole --locked --release --test suite -- second_verifier
+	@SYSTOLE_CASES=10000 $(CARGO) test --package systole-agent --locked --release --test suite -- e19_every_answer
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md
 

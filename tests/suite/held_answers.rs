@@ -40,15 +40,19 @@ for line in sys.stdin:
         print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}"><done xmlns="urn:yard">done</done></reply>', flush=True)
 "#;
 
-fn house(port: u16, server: &str, keys: &str) -> tempfile::TempDir {
+/// The keys of an agent that calls workers in the dialect of grammars.
+pub(crate) const CALLS: &str = "dialect: xml, peers: [worker, other, third]";
+
+/// An organism whose agent asks the server at this port, with these keys of its model and of its own.
+pub(crate) fn house(port: u16, model: &str, keys: &str) -> tempfile::TempDir {
     let text = format!(
         r#"organism: {{name: hello, entry: drafter}}
 log: {{path: hello.db}}
 console: {{listen: "127.0.0.1:0"}}
 models:
-  main: {{provider: openai, model: drawn, url: "http://127.0.0.1:{port}/v1", server: {server}, stream: false}}
+  main: {{provider: openai, model: drawn, url: "http://127.0.0.1:{port}/v1", {model}}}
 agents:
-  drafter: {{model: main, dialect: xml, peers: [worker, other, third], turns: 4, {keys}, prompt: {{identity: You draw.}}}}
+  drafter: {{model: main, turns: 4, {keys}, prompt: {{identity: You draw.}}}}
 listeners:
   worker: {{run: [python3, worker.py], schema: yard.xsd, accepts: [write_note, order], returns: [done]}}
   other: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
@@ -68,7 +72,8 @@ struct Drawn {
 fn draw_answers(asks: usize, server: &str, keys: &str) -> Drawn {
     let beside = tempfile::tempdir().unwrap();
     let drawer = Receiver::start_program(beside.path(), (DRAW, "llguidance"), &["--serve", "7"]);
-    let house = house(drawer.port, server, keys);
+    let model = format!("server: {server}, stream: false");
+    let house = house(drawer.port, &model, &format!("{CALLS}, {keys}"));
     let run = Running::organism(house.path());
     for _ in 0..asks {
         let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Draw.</ask>";
@@ -81,7 +86,7 @@ fn draw_answers(asks: usize, server: &str, keys: &str) -> Drawn {
 }
 
 /// Everything that a record of the log refuses or complains about in what the model wrote.
-fn list_complaints(records: &[Record]) -> Vec<String> {
+pub(crate) fn list_complaints(records: &[Record]) -> Vec<String> {
     let body = |record: &Record| String::from_utf8_lossy(&record.body).into_owned();
     let is_complaint = |text: &String| text.contains("code=\"payload.") || text.contains("code=\"agent.");
     let all = records.iter().map(body).filter(is_complaint);

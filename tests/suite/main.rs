@@ -195,6 +195,7 @@ mod shaky_log;
 mod siege;
 mod silent_pump;
 mod site;
+mod small_model;
 mod stage;
 mod stalled;
 mod start;

@@ -153,13 +153,14 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 12] = [
+const PINNED: [(&str, &str); 13] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
     ("webhooks", "webhooks.txt"),
     ("otlp", "otlp.txt"),
     ("llguidance", "llguidance.txt"),
+    ("model-libraries", "model-libraries.txt"),
     ("litestream", "litestream.txt"),
     ("node", "node.txt"),
     ("mcp-npm", "mcp-npm/package-lock.json"),
@@ -204,6 +205,7 @@ fn installed(tools: &Path) {
     std::fs::write(tools.join("witness/witness_log.py"), "").unwrap();
     std::fs::write(tools.join("webhooks/standardwebhooks.py"), "").unwrap();
     std::fs::write(tools.join("llguidance/llguidance.py"), "").unwrap();
+    std::fs::write(tools.join("model-libraries/jiter.py"), "").unwrap();
     let messages = tools.join("otlp/opentelemetry/proto/collector/trace/v1");
     std::fs::create_dir_all(&messages).unwrap();
     std::fs::write(messages.join("trace_service_pb2.py"), "").unwrap();
@@ -267,6 +269,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
             "webhooks",
             "otlp",
             "llguidance",
+            "model-libraries",
             "litestream",
             "mcp-npm",
             "mcp-inspector",

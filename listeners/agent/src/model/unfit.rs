@@ -47,6 +47,10 @@ pub(super) async fn check_answer(
                 return Ok(BodyShape::Stream);
             }
             StreamFraming::Lines if is_json && !is_typed => return Ok(BodyShape::Whole),
+            // What is called JSON and is none is an answer that came damaged, in every form.
+            StreamFraming::Lines if stated == "application/json" && !begin.is_empty() => {
+                return Ok(BodyShape::Whole);
+            }
             // Reading on shows why nothing came.
             _ if is_typed || begin.is_empty() => return Ok(BodyShape::Stream),
             _ => {}

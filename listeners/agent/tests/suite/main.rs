@@ -22,6 +22,7 @@ mod hijacked;
 mod injections;
 mod judged;
 mod keys;
+mod matrix;
 mod mocked;
 mod models;
 mod network;
