@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
-use super::request_card::RequestCard;
+use super::request_card::{self, RequestCard, RequestFiles};
 use super::shorten::encode_part;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::log_view::LogMoment;
@@ -71,6 +71,7 @@ struct Found {
     done: Option<DecidedRequest>,
     /// The threads among these that the client may open.
     open: BTreeSet<ThreadId>,
+    files: RequestFiles,
     now: Millis,
 }
 
@@ -114,9 +115,10 @@ fn look(
     let done = if done.is_some() { newest(1, done)?.pop() } else { None };
     let decided_threads: Vec<ThreadId> =
         decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();
-    let threads = waiting.iter().map(|one| &one.thread).chain(&decided_threads);
+    let threads = waiting.iter().flat_map(WaitingRequest::threads).chain(&decided_threads);
     let open = open_threads(moment, threads)?;
-    Ok(Found { waiting, decided, done, open, now: moment.now })
+    let files = request_card::list_files(moment, &waiting, &open)?;
+    Ok(Found { waiting, decided, done, open, files, now: moment.now })
 }
 
 /// Shows the requests.
@@ -152,7 +154,7 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
                 .iter()
                 .map(|one| {
                     let href = found.link(&frame, &one.thread, None);
-                    RequestCard::of(one, &organism, found.now, href)
+                    RequestCard::of(one, &organism, found.now, (href, &found.files))
                 })
                 .collect(),
             decided,
