@@ -161,7 +161,8 @@ fn e20_a_client_over_the_broker_sends_a_file_and_then_the_message_that_refers_to
     });
     organism.interrupt();
     let log = rusqlite::Connection::open(house.first.path().join("hello.db")).unwrap();
-    let kept = log.query_row("SELECT count(*) FROM document WHERE bytes = ?", [PNG], |row| row.get::<_, i64>(0));
+    let kept =
+        log.query_row("SELECT count(*) FROM document WHERE bytes = ?", [PNG], |row| row.get::<_, i64>(0));
     assert_eq!(kept, Ok(1));
 }
 

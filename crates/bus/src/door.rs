@@ -101,6 +101,16 @@ impl LoginFailures {
             reply,
             largest: self.largest,
         });
-        UnreadMessage { client, key, to, thread, wait, subject, file, document: message.payload.to_vec(), back }
+        UnreadMessage {
+            client,
+            key,
+            to,
+            thread,
+            wait,
+            subject,
+            file,
+            document: message.payload.to_vec(),
+            back,
+        }
     }
 }

@@ -95,13 +95,23 @@ impl<'m> FileLister<'m> {
             let (number, thread) = (at + 1, thread.clone());
             let (kept, why) = self.look_at(file)?;
             let is_picture = why.is_none() && is_picture(kept.and_then(|(media_type, _)| media_type));
-            lines.push(FileLine { label: describe_file(number, file, kept), why, is_picture, thread, seq, number });
+            lines.push(FileLine {
+                label: describe_file(number, file, kept),
+                why,
+                is_picture,
+                thread,
+                seq,
+                number,
+            });
         }
         Ok(lines)
     }
 
     /// The type and size of a file that was found, and why it is not shown.
-    fn look_at(&mut self, file: &FileReference) -> Result<(Option<FoundType>, Option<&'static str>), LogFault> {
+    fn look_at(
+        &mut self,
+        file: &FileReference,
+    ) -> Result<(Option<FoundType>, Option<&'static str>), LogFault> {
         if self.files >= limits::PAGE_FILES || self.bytes >= limits::PAGE_FILE_BYTES {
             return Ok((None, Some("too many files for this page; the record shows it")));
         }
@@ -123,11 +133,7 @@ impl<'m> FileLister<'m> {
 type FoundType = (Option<&'static str>, usize);
 
 /// `file 1: plan.png, image/png, 68 bytes`
-fn describe_file(
-    number: usize,
-    file: &FileReference,
-    kept: Option<FoundType>,
-) -> String {
+fn describe_file(number: usize, file: &FileReference, kept: Option<FoundType>) -> String {
     let shorten = |text: &str| cut(&plain(text), limits::FILE_NAME);
     let name = file.name.as_deref().map(|name| format!("{}, ", shorten(name))).unwrap_or_default();
     let said = shorten(&file.media_type);

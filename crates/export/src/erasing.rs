@@ -211,12 +211,16 @@ impl ErasurePlanning {
             let files = file_reference::list_files(&record.body).into_iter();
             let files: BTreeSet<Digest> = files.filter_map(|file| Digest::parse(&file.hash).ok()).collect();
             let thread = &record.header.thread;
-            holders.extend(files.into_iter().map(|file| FileHolder { file, position, thread: thread.clone() }));
+            holders.extend(files.into_iter().map(|file| FileHolder {
+                file,
+                position,
+                thread: thread.clone(),
+            }));
         }
         self.plan.erasure.documents.retain(|hash| !configurations.contains(hash));
         self.check_files(&holders)?;
         let ErasurePlan { erasure, parts, .. } = &self.plan;
-        let is_whole = |position| parts.get(position).is_some_and(|parts| parts.contains(&0));
+        let is_whole = |position: &Position| parts.get(position).is_some_and(|parts| parts.contains(&0));
         holders.retain(|one| erasure.documents.contains(&one.file) && !is_whole(&one.position));
         self.plan.holders = holders;
         self.find_documents(reader)?;

@@ -10,7 +10,8 @@ use crate::browser::Story;
 use crate::program::{Answer, Ran, Running, ask_as, run_file, send_bytes};
 
 const PNG: &[u8] = include_bytes!("../../fixtures/pixel.png");
-const SVG: &[u8] = b"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"hostile()\"><script>hostile()</script></svg>";
+const SVG: &[u8] =
+    b"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"hostile()\"><script>hostile()</script></svg>";
 const HTML: &[u8] = b"<!doctype html><title>x</title><script>hostile()</script>";
 /// The first bytes of a JPEG, and then a page.
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0<script>hostile()</script>";
@@ -40,7 +41,9 @@ impl FileHouse {
     fn open() -> FileHouse {
         let house = ToolHouse::rogue("shows", MORE);
         std::fs::create_dir(house.path().join("state/files")).unwrap();
-        for (name, bytes) in [("1", PNG), ("2", SVG), ("3", HTML), ("4", JPEG), ("5", PDF), ("6", &large_picture()[..])] {
+        for (name, bytes) in
+            [("1", PNG), ("2", SVG), ("3", HTML), ("4", JPEG), ("5", PDF), ("6", &large_picture()[..])]
+        {
             std::fs::write(house.path().join("state/files").join(name), bytes).unwrap();
         }
         house.write("vault.sh", VAULT);
@@ -128,11 +131,15 @@ fn e20_a_page_shows_pictures_by_their_first_bytes_and_offers_the_rest_as_downloa
     let house = FileHouse::open();
     let (thread, seq) = house.show_files();
     let file = |number: usize| format!("/t/{thread}/{seq}/files/{number}");
-    for place in [format!("/t/{thread}"), format!("/t/{thread}/{seq}"), format!("/t/{thread}/rows?show=all")] {
+    for place in [format!("/t/{thread}"), format!("/t/{thread}/{seq}"), format!("/t/{thread}/rows?show=all")]
+    {
         let page = house.get("operator", &place);
         assert_eq!(list_pictures(&page), [file(1), file(4), file(6)], "{place}: {page:?}");
         for number in [2, 3, 5] {
-            assert!(page.body.contains(&format!("<a href=\"{}\" download>", file(number))), "{place}: {page:?}");
+            assert!(
+                page.body.contains(&format!("<a href=\"{}\" download>", file(number))),
+                "{place}: {page:?}"
+            );
         }
         let said = "file 2: of unknown type (the message says &#34;image/png&#34;), ";
         assert!(page.body.contains(said), "{place}: {}", page.body);

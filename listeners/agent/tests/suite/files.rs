@@ -350,7 +350,8 @@ async fn e20_a_picture_is_reserved_by_its_width_and_height_and_a_pdf_by_its_page
 /// A header that is cut ends no work.
 #[tokio::test]
 async fn e20_a_damaged_header_of_a_picture_is_reserved_by_its_size() {
-    for (media_type, length) in [("image/png", 14), ("image/gif", 8), ("image/jpeg", 14), ("image/webp", 14)] {
+    for (media_type, length) in [("image/png", 14), ("image/gif", 8), ("image/jpeg", 14), ("image/webp", 14)]
+    {
         let whole = picture(media_type, 1_000, 1_000);
         let tokens = reserve_of(FileKind::Image, media_type, &whole[..length]).await;
         let small = reserve_of(FileKind::Image, media_type, &picture(media_type, 1, 1)).await;
