@@ -36,12 +36,12 @@ use systole_show::columns::plain;
 use systole_system::clock::{WallClock, draw_random_bytes};
 use systole_system::system;
 
-/// Takes sensitive values, or whole bodies, out of the log for good.
+/// Takes sensitive values, whole bodies, or files out of the log for good.
 ///
-/// Names records by their position, and files by their hash. The values that their schemas mark as sensitive go, wherever they
-/// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
-/// them, the search file, the index, and the output of organisms in the background. What is left still verifies.
-/// No organism may run on the log.
+/// Names records by their position, and files by their hash. The values that their schemas mark as
+/// sensitive go, wherever they are marked in the log, with the journal entries, refusals, prompts and
+/// other documents that repeat them, the search file, the index, and the output of organisms in the
+/// background. What is left still verifies. No organism may run on the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole erase 41 --dry-run

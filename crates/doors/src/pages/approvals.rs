@@ -82,20 +82,6 @@ impl Found {
     }
 }
 
-/// Those of some threads that the client may open.
-pub(super) fn open_threads<'t>(
-    moment: &LogMoment,
-    threads: impl Iterator<Item = &'t ThreadId>,
-) -> Result<BTreeSet<ThreadId>, LogFault> {
-    let mut open = BTreeSet::new();
-    for thread in threads {
-        if !open.contains(thread) && !moment.reader.of_thread(thread, 1, 1)?.is_empty() {
-            open.insert(thread.clone());
-        }
-    }
-    Ok(open)
-}
-
 fn look(
     moment: &LogMoment,
     sees_all: bool,
@@ -116,7 +102,7 @@ fn look(
     let decided_threads: Vec<ThreadId> =
         decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();
     let threads = waiting.iter().flat_map(WaitingRequest::threads).chain(&decided_threads);
-    let open = open_threads(moment, threads)?;
+    let open = moment.find_open(threads)?;
     let files = request_card::list_files(moment, &waiting, &open)?;
     Ok(Found { waiting, decided, done, open, files, now: moment.now })
 }

@@ -9,7 +9,6 @@ use systole_kit::schema::FormMistake;
 use systole_kit::writer::make_visible;
 
 use super::amendable::{Amendable, may_decide};
-use super::approvals;
 use super::forms::{Fields, FormFields, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
@@ -155,7 +154,7 @@ async fn waiting_card(
         let mut waiting = waiting::list_requests(moment, true)?;
         waiting.retain(|one| one.id == id);
         waiting::add_changes(moment, &mut waiting, true)?;
-        let open = approvals::open_threads(moment, waiting.iter().flat_map(WaitingRequest::threads))?;
+        let open = moment.find_open(waiting.iter().flat_map(WaitingRequest::threads))?;
         let files = request_card::list_files(moment, &waiting, &open)?;
         let card = |one: WaitingRequest| {
             (RequestCard::of(&one, moment.composition(), moment.now, (None, &files)), one.hash)
