@@ -19,8 +19,8 @@ use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader, Position};
 use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
-    self, CopyUnfit, ErasedElsewhere, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT,
-    ThreadNeed,
+    self, CopyUnfit, ErasedElsewhere, ErasurePlan, ErasureRefused, ErasureScope, ErasureTargets, SHORTEST,
+    SHORTEST_TEXT, ThreadNeed,
 };
 use systole_follow::list_begun;
 use systole_log::nats::OpenNatsLog;
@@ -36,12 +36,12 @@ use systole_show::columns::plain;
 use systole_system::clock::{WallClock, draw_random_bytes};
 use systole_system::system;
 
-/// Takes sensitive values, or whole bodies, out of the log for good.
+/// Takes sensitive values, whole bodies, or files out of the log for good.
 ///
-/// Names records by their position. The values that their schemas mark as sensitive go, wherever they
-/// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
-/// them, the search file, the index, and the output of organisms in the background. What is left still verifies.
-/// No organism may run on the log.
+/// Names records by their position, and files by their hash. The values that their schemas mark as
+/// sensitive go, wherever they are marked in the log, with the journal entries, refusals, prompts and
+/// other documents that repeat them, the search file, the index, and the output of organisms in the
+/// background. What is left still verifies. No organism may run on the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole erase 41 --dry-run
@@ -51,10 +51,10 @@ use systole_system::system;
 pub(super) struct EraseCommand {
     #[command(flatten)]
     place: Place,
-    /// Positions in the log, or records of threads, as 41 or @last@7
-    #[arg(value_name = "POSITION|THREAD@N", required_unless_present = "again")]
+    /// Positions in the log, records of threads, as 41 or @last@7, or hashes of files
+    #[arg(value_name = "POSITION|THREAD@N|HASH", required_unless_present = "again")]
     positions: Vec<String>,
-    /// Takes the whole bodies, and not only the sensitive values
+    /// Takes whole bodies with their files, and not only the sensitive values
     #[arg(long)]
     whole: bool,
     /// Takes what was erased since in a newer copy of this log
@@ -121,10 +121,17 @@ impl EraseCommand {
             return erasing::plan_again(reader, &erased, reason)
                 .map_err(|refused| report_refusal(screen, &refused));
         }
-        let positions = self.positions.iter().map(|typed| find_position(screen, reader, typed));
+        let others = self.positions.iter().filter(|typed| Digest::parse(typed).is_err());
+        let positions = others.map(|typed| find_position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
-        erasing::plan_erasure(reader, &positions, scope, reason)
+        let targets = ErasureTargets { positions, files: self.list_files().collect() };
+        erasing::plan_erasure(reader, &targets, scope, reason)
             .map_err(|refused| report_refusal(screen, &refused))
+    }
+
+    /// The files that are named by their hashes.
+    fn list_files(&self) -> impl Iterator<Item = Digest> {
+        self.positions.iter().filter_map(|typed| Digest::parse(typed).ok())
     }
 
     /// The same for a log in NATS, of which the log here is a copy.
@@ -137,6 +144,10 @@ impl EraseCommand {
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
             return Err(screen.refuse(words, "without --whole"));
+        }
+        if self.list_files().next().is_some() {
+            let words = "a file in NATS is in a bundle, and bundles never change: only sensitive values go";
+            return Err(screen.refuse(words, "without the hash of a file"));
         }
         if self.dry_run {
             let reader = sqlite::open_reading(copy).map_err(fault)?;
@@ -257,6 +268,10 @@ impl EraseCommand {
         let hashes = |list: &[Digest]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let records = plan.parts.iter();
         let records = records.map(|(position, parts)| json!({"position": position.0, "parts": parts}));
+        let holders = plan.holders.iter().map(|one| {
+            let (file, thread) = (one.file.to_string(), one.thread.to_string());
+            json!({"document": file, "position": one.position.0, "thread": thread})
+        });
         json!({
             "dry_run": self.dry_run,
             "erased": records.collect::<Vec<_>>(),
@@ -267,6 +282,7 @@ impl EraseCommand {
             "keys_at": positions(&plan.keys),
             "configurations": hashes(&plan.configurations),
             "hashes_at": positions(&plan.hashes),
+            "files_at": holders.collect::<Vec<_>>(),
             "short_values": plan.short,
             "outputs": outputs,
             "files": list_beside(log),
@@ -359,6 +375,9 @@ fn list_rest(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     at(&plan.fixed, "repeat a value and cannot be erased");
     at(&plan.keys, "repeat a value in the key of their sender, which is part of the header");
     at(&plan.hashes, "have the hash of an erased body, so a guess can be tested");
+    for one in &plan.holders {
+        stays.push(format!("#{} of {}: refers to the file {}", one.position.0, one.thread, one.file));
+    }
     for hash in &plan.configurations {
         stays.push(format!("document {hash}: repeats a value and cannot be erased"));
     }
@@ -421,6 +440,8 @@ fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
         ErasureRefused::Missing { .. } => {
             (CommandExit::Usage, "systole find WORDS, which shows positions".to_owned())
         }
+        ErasureRefused::NoFile(_) => (CommandExit::Usage, "systole log --raw, which shows hashes".to_owned()),
+        ErasureRefused::WholeFile { .. } => (CommandExit::Usage, "--whole, which takes the file".to_owned()),
         ErasureRefused::Unmarked(_) => (CommandExit::Usage, "--whole, which takes the whole body".to_owned()),
         ErasureRefused::Needed(_) => {
             (CommandExit::Usage, "without --whole, if it has sensitive values".to_owned())

@@ -6,7 +6,8 @@ use std::process::Stdio;
 
 use async_nats::{Client, ConnectOptions, HeaderMap, Message, Subscriber};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json as to_json};
+use systole_core::types::ids::Digest;
 use tokio::time::timeout;
 
 use crate::broker::{NatsServer, python};
@@ -62,12 +63,17 @@ impl ClientHouse {
 }
 
 /// Sends a message with those headers. The returned subscriber receives the answers.
-async fn sends(client: &Client, subject: &'static str, headers: &[(&str, &str)], body: &str) -> Subscriber {
+async fn sends(
+    client: &Client,
+    subject: &'static str,
+    headers: &[(&str, &str)],
+    body: impl AsRef<[u8]>,
+) -> Subscriber {
     let inbox = client.new_inbox();
     let ear = client.subscribe(inbox.clone()).await.unwrap();
     let mut all = HeaderMap::new();
     headers.iter().for_each(|(name, value)| all.insert(*name, *value));
-    client.publish_with_reply_and_headers(subject, inbox, all, body.to_owned().into()).await.unwrap();
+    client.publish_with_reply_and_headers(subject, inbox, all, body.as_ref().to_vec().into()).await.unwrap();
     ear
 }
 
@@ -76,7 +82,7 @@ fn json(message: &Message) -> Value {
 }
 
 /// The first answer to a message.
-async fn answer(client: &Client, headers: &[(&str, &str)], body: &str) -> Value {
+async fn answer(client: &Client, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Value {
     json(&next(&mut sends(client, ASKED, headers, body).await).await)
 }
 
@@ -121,6 +127,43 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
     let seen = systole(house.second.path(), &["ps", "--json"]).stdout;
     assert_eq!(seen.matches("<answer> heard").count(), 1, "{seen}");
     assert_eq!(seen.matches("\"subject\":\"Chapter 7\"").count(), 1, "{seen}");
+}
+
+#[test]
+fn e20_a_client_over_the_broker_sends_a_file_and_then_the_message_that_refers_to_it() {
+    const PNG: &[u8] = include_bytes!("../fixtures/pixel.png");
+    let house = ClientHouse::open();
+    let file = house.first.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("accepts: [ask]", "accepts: [ask, ask-with]")).unwrap();
+    let organism = Running::organism_with(house.first.path(), &house.key());
+    let (hash, bytes) = (Digest::hash_bytes(PNG).to_string(), PNG.len());
+    let body = format!(
+        "<ask-with xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><question>What?</question><file sha256=\"{hash}\" type=\"image/png\" bytes=\"{bytes}\"/></ask-with>"
+    );
+    runtime().block_on(async {
+        let (alice, carol) = (house.client("alice").await.client, house.client("carol").await.client);
+        let keep = [("Systole-File", "keep")];
+        let kept = answer(&alice, &keep, PNG).await;
+        assert_eq!(kept, to_json!({"sha256": hash, "type": "image/png", "bytes": bytes}));
+        for (headers, body, code) in [
+            (keep, &b"<svg/>"[..], "payload.file-type"),
+            (keep, b"", "payload.file-type"),
+            ([("Systole-File", "drop")], PNG, "payload.invalid"),
+        ] {
+            assert_eq!(answer(&alice, &headers, body).await["code"], code);
+        }
+        // A file is that of the client that sent it.
+        let mut ear = sends(&carol, "o.shop.in.carol", &[("Systole-To", "echo")], &body).await;
+        assert_eq!(code(&next(&mut ear).await), Some("payload.file-unknown"));
+        let receipt = answer(&alice, &[("Systole-To", "echo")], &body).await;
+        assert_eq!(receipt["sender"], "alice", "{receipt}");
+    });
+    organism.interrupt();
+    let log = rusqlite::Connection::open(house.first.path().join("hello.db")).unwrap();
+    let kept =
+        log.query_row("SELECT count(*) FROM document WHERE bytes = ?", [PNG], |row| row.get::<_, i64>(0));
+    assert_eq!(kept, Ok(1));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use systole_core::types::ports::{
     Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero};
-use systole_export::erasing::{self, ErasureScope};
+use systole_export::erasing::{self, ErasureScope, ErasureTargets};
 use systole_log::sqlite;
 
 use crate::approving::waits;
@@ -435,7 +435,8 @@ fn c9_marked_values_are_found_in_a_record_of_a_thread_by_its_number() {
     assert_eq!(body, "<pay iban=\"****\"><name>[erased]*****</name></pay>");
     // A plan of the same from code, for what it finds nothing else.
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    let plan = erasing::plan_erasure(&reader, &[Position(1)].into(), ErasureScope::Bodies, None).unwrap();
+    let targets = ErasureTargets { positions: [Position(1)].into(), ..ErasureTargets::default() };
+    let plan = erasing::plan_erasure(&reader, &targets, ErasureScope::Bodies, None).unwrap();
     assert_eq!(plan.parts.get(&Position(1)), Some(&vec![0]), "part 0 is left for --whole");
 }
 

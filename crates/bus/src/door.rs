@@ -26,6 +26,8 @@ pub struct UnreadMessage {
     pub wait: Option<String>,
     /// The header `Systole-Subject`: what the thread is about.
     pub subject: Option<String>,
+    /// The header `Systole-File`: what becomes of the bytes, if they are a file.
+    pub file: Option<String>,
     /// The bytes.
     pub document: Vec<u8>,
     /// Where the answer goes; `None` if its sender wants no answer.
@@ -92,12 +94,23 @@ impl LoginFailures {
         };
         let (key, to, thread) = (header("Idempotency-Key"), header("Systole-To"), header("Systole-Thread"));
         let (wait, subject) = (header("Systole-Wait"), header("Systole-Subject"));
+        let file = header("Systole-File");
         let client = message.subject.rsplit('.').next().unwrap_or_default().to_owned();
         let back = message.reply.map(|reply| ReplyRoute {
             client: self.client.clone(),
             reply,
             largest: self.largest,
         });
-        UnreadMessage { client, key, to, thread, wait, subject, document: message.payload.to_vec(), back }
+        UnreadMessage {
+            client,
+            key,
+            to,
+            thread,
+            wait,
+            subject,
+            file,
+            document: message.payload.to_vec(),
+            back,
+        }
     }
 }

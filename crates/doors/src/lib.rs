@@ -35,6 +35,7 @@ mod outcome;
 mod pages;
 mod percent;
 mod reading;
+mod record_files;
 pub mod record_words;
 pub mod reloading;
 pub mod remote_log;

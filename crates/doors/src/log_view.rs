@@ -4,7 +4,7 @@
 //! A client, a position and a piece of work come in; what the work found or a refusal goes out. Few readings run at
 //! once, and fewer of one client, so that no client keeps the others from reading.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
@@ -176,6 +176,20 @@ impl LogMoment {
     /// The search file of a log at rest.
     pub(super) fn resting_search(&self) -> MutexGuard<'_, Option<SearchFile>> {
         lock_value(&self.shared.resting_search)
+    }
+
+    /// Those of some threads that the client may open.
+    pub(super) fn find_open<'t>(
+        &self,
+        threads: impl Iterator<Item = &'t ThreadId>,
+    ) -> Result<BTreeSet<ThreadId>, LogFault> {
+        let mut open = BTreeSet::new();
+        for thread in threads {
+            if !open.contains(thread) && !self.reader.of_thread(thread, 1, 1)?.is_empty() {
+                open.insert(thread.clone());
+            }
+        }
+        Ok(open)
     }
 
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.

@@ -24,7 +24,11 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
+use systole_show::columns::plain;
 use systole_system::tasks::{self, RunningTask, TaskKind};
+
+/// The word of the header `Systole-File`.
+const KEEP: &str = "keep";
 
 /// The open door.
 pub struct WireDoor {
@@ -169,6 +173,9 @@ async fn take_message(
     held: Box<dyn Any + Send>,
     back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
+    if let Some(word) = &knock.file {
+        return keep_file(state, &client, word, knock.document, back).await;
+    }
     let UnreadMessage { key, to, thread, wait, subject, document, .. } = knock;
     let key = choose_key(key).map_err(|words| Box::new(describe_unfit_request(words)))?;
     let wait = wait.as_deref().map(read_wait).transpose()?;
@@ -199,6 +206,25 @@ async fn take_message(
             _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open_call(&receipt),
         };
         send_outcome(back, came).await;
+    }
+    Ok(())
+}
+
+/// Keeps a file for a later message of the client, and answers with its hash.
+async fn keep_file(
+    state: &WireState,
+    client: &Name,
+    word: &str,
+    bytes: Vec<u8>,
+    back: Option<&ReplyRoute>,
+) -> Result<(), Box<Refusal>> {
+    if word != KEEP {
+        let words = format!("Systole-File: {} is not known", plain(word));
+        return Err(Box::new(describe_unfit_request(words).fixed_by(format!("Systole-File: {KEEP}"))));
+    }
+    let sent = state.front.keep_file(client, bytes).ok_or_else(|| Box::new(describe_stopping()))??;
+    if let Some(back) = back {
+        send_words(back, &api_types::FileStored::from_sent(&sent), None).await;
     }
     Ok(())
 }

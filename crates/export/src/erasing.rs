@@ -40,6 +40,26 @@ pub enum ErasureScope {
     Objects,
 }
 
+/// What a person names to be erased.
+#[derive(Clone, Debug, Default)]
+pub struct ErasureTargets {
+    /// Positions of records.
+    pub positions: BTreeSet<Position>,
+    /// Hashes of files that records refer to.
+    pub files: BTreeSet<Digest>,
+}
+
+/// A record that stays, and refers to a file that goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileHolder {
+    /// The hash of the file.
+    pub file: Digest,
+    /// The record.
+    pub position: Position,
+    /// Its thread.
+    pub thread: ThreadId,
+}
+
 /// What goes, and what stays.
 #[derive(Debug, Default)]
 pub struct ErasurePlan {
@@ -59,6 +79,8 @@ pub struct ErasurePlan {
     pub configurations: Vec<Digest>,
     /// Positions of records with the plain hash of a body that goes: a guess of the body can be tested with it.
     pub hashes: Vec<Position>,
+    /// Records that lose a file, although they stay.
+    pub holders: Vec<FileHolder>,
     /// How many values are too short to be looked for elsewhere.
     pub short: usize,
     /// The last record that was looked at.
@@ -92,6 +114,17 @@ pub enum ErasureRefused {
         /// What needs it.
         need: ThreadNeed,
     },
+    /// No record refers to a file with that hash.
+    #[error("no record refers to a file with the hash {0}")]
+    NoFile(Digest),
+    /// A file goes only as a whole, and from every thread that has it.
+    #[error("the file {file} goes from all records that refer to it: {}", .records.join(", "))]
+    WholeFile {
+        /// The hash of the file.
+        file: Digest,
+        /// The records, each with its thread.
+        records: Vec<String>,
+    },
     /// The reason repeats a value.
     #[error("the reason repeats what is erased, and would be recorded")]
     Reason,
@@ -106,16 +139,21 @@ impl From<LogFault> for ErasureRefused {
     }
 }
 
-/// Finds out what has to go so that nothing is left of the sensitive values of these records, or of their bodies.
+/// Finds out what has to go so that nothing is left of the sensitive values of these records, or of their bodies, and
+/// of these files.
 pub fn plan_erasure(
     reader: &SqliteReader,
-    positions: &BTreeSet<Position>,
+    targets: &ErasureTargets,
     scope: ErasureScope,
     reason: Option<&str>,
 ) -> Result<ErasurePlan, ErasureRefused> {
     let mut planning = ErasurePlanning { scope, last: reader.read_last()?, ..ErasurePlanning::default() };
-    for position in positions {
+    for position in &targets.positions {
         planning.add_named(reader, *position)?;
+    }
+    for file in &targets.files {
+        planning.add_kept(reader, *file)?;
+        planning.files.insert(*file);
     }
     planning.finish_plan(reader, reason)
 }
@@ -131,9 +169,7 @@ pub fn plan_again(
         planning.add_again(reader, *position, parts)?;
     }
     for hash in &erased.documents {
-        // In place of an erased document other bytes are read.
-        let bytes = reader.read_document(*hash)?.filter(|bytes| Digest::hash_bytes(bytes) == *hash);
-        planning.add_document(bytes.map(|_| *hash));
+        planning.add_kept(reader, *hash)?;
     }
     planning.finish_plan(reader, reason)
 }
@@ -152,6 +188,8 @@ struct ErasurePlanning {
     bodies: BTreeSet<Digest>,
     /// Those of the bodies that go whole and are documents.
     large_bodies: BTreeSet<Digest>,
+    /// The files that a person named.
+    files: BTreeSet<Digest>,
 }
 
 impl ErasurePlanning {
@@ -165,13 +203,26 @@ impl ErasurePlanning {
             return Err(ErasureRefused::Reason);
         }
         let log: &dyn LogReader = reader;
-        let mut configurations = BTreeSet::new();
+        let (mut configurations, mut holders) = (BTreeSet::new(), Vec::new());
         for placed in log.records_after(Position(0)).up_to(self.last) {
             let (position, record) = placed?;
             configurations.insert(record.header.config);
             self.check_other(reader, position, &record)?;
+            let files = file_reference::list_files(&record.body).into_iter();
+            let files: BTreeSet<Digest> = files.filter_map(|file| Digest::parse(&file.hash).ok()).collect();
+            let thread = &record.header.thread;
+            holders.extend(files.into_iter().map(|file| FileHolder {
+                file,
+                position,
+                thread: thread.clone(),
+            }));
         }
         self.plan.erasure.documents.retain(|hash| !configurations.contains(hash));
+        self.check_files(&holders)?;
+        let ErasurePlan { erasure, parts, .. } = &self.plan;
+        let is_whole = |position: &Position| parts.get(position).is_some_and(|parts| parts.contains(&0));
+        holders.retain(|one| erasure.documents.contains(&one.file) && !is_whole(&one.position));
+        self.plan.holders = holders;
         self.find_documents(reader)?;
         self.find_body_documents(reader)?;
         if let Some(needed) = need::find_first(reader, &self.plan.erasure.records)? {
@@ -264,6 +315,29 @@ impl ErasurePlanning {
         for file in file_reference::list_files(&record.body) {
             self.add_document(Digest::parse(&file.hash).ok());
         }
+    }
+
+    /// A document, unless it is erased already: other bytes are read in its place.
+    fn add_kept(&mut self, reader: &SqliteReader, hash: Digest) -> Result<(), LogFault> {
+        let bytes = reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash);
+        self.add_document(bytes.map(|_| hash));
+        Ok(())
+    }
+
+    /// Refuses a named hash that is no file, and a file that was not named as a whole.
+    fn check_files(&self, holders: &[FileHolder]) -> Result<(), ErasureRefused> {
+        for file in self.files.iter().copied() {
+            let of_file = holders.iter().filter(|one| one.file == file);
+            let records: Vec<String> =
+                of_file.map(|one| format!("#{} of {}", one.position.0, one.thread)).collect();
+            if records.is_empty() {
+                return Err(ErasureRefused::NoFile(file));
+            }
+            if self.scope != ErasureScope::Bodies {
+                return Err(ErasureRefused::WholeFile { file, records });
+            }
+        }
+        Ok(())
     }
 
     fn add_document(&mut self, hash: Option<Digest>) {

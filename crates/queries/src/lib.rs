@@ -42,6 +42,7 @@ pub mod posts;
 pub mod prompts;
 pub mod query;
 pub mod questions;
+pub mod record_files;
 pub mod refusals;
 pub mod retries;
 pub mod runs;

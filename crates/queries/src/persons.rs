@@ -70,6 +70,8 @@ pub enum RequestSubject {
         element: String,
         /// The stored payload.
         payload: String,
+        /// Its record in the thread of the call.
+        record: u64,
         /// What is unknown about the previous attempt, if another attempt waits.
         unknown: Option<String>,
     },
@@ -100,7 +102,7 @@ pub struct QuestionMessage {
     /// What the step changed whose output it is; filled in by `add_changes`.
     pub changes: Vec<StepChange>,
     /// Its record in the thread of the question.
-    record: u64,
+    pub record: u64,
 }
 
 /// A message from outside.
@@ -209,6 +211,7 @@ fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result
         unknown: unknown.map(|words| plain(&words)),
         element: glance(&body).element,
         payload: String::from_utf8_lossy(&body).into_owned(),
+        record: call.request,
     })
 }
 
@@ -285,6 +288,11 @@ impl WaitingRequest {
             RequestSubject::Approval { .. } => RequestKind::Approval,
             RequestSubject::Question { .. } => RequestKind::Question,
         }
+    }
+
+    /// Its thread, and that of the message from outside.
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadId> {
+        std::iter::once(&self.thread).chain(self.request.as_ref().map(|outside| &outside.thread))
     }
 
     /// The element and the bytes of the waiting payload, if it is an approval.
@@ -436,7 +444,7 @@ impl WaitingRequest {
             "unanswered": self.unanswered,
         });
         let own = match &self.about {
-            RequestSubject::Approval { element, payload, unknown } => {
+            RequestSubject::Approval { element, payload, unknown, .. } => {
                 json!({"element": element, "payload": payload, "unknown": unknown})
             }
             RequestSubject::Question { words, shows, choices } => {

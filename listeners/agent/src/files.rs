@@ -8,7 +8,7 @@ use systole_kit::file_reference::find_type;
 use systole_kit::line::{Line, NotTaken};
 
 use crate::limits;
-use crate::model::{MessageFile, MessagePart, PromptMessage};
+use crate::model::{MessageAuthor, MessageFile, MessagePart, PromptMessage};
 
 /// The files that were read last.
 #[derive(Default)]
@@ -76,4 +76,17 @@ impl FileShelf {
         self.keep(&file.hash, &bytes);
         Ok(Ok(bytes))
     }
+}
+
+/// The estimated tokens of a request, with the files that were read in place of what their size alone let expect. The
+/// provider's report about the request before counts those before its answer.
+pub(crate) fn correct_estimate(estimated: u64, messages: &[PromptMessage], is_reported: bool) -> u64 {
+    let last = messages.iter().rposition(|message| message.role == MessageAuthor::Assistant);
+    let new = messages.iter().skip(last.filter(|_| is_reported).map_or(0, |last| last + 1));
+    new.flat_map(|message| &message.parts).fold(estimated, |tokens, part| match part {
+        MessagePart::File(file) => {
+            tokens.saturating_add(file.measure_tokens()).saturating_sub(file.estimate_tokens())
+        }
+        _ => tokens,
+    })
 }

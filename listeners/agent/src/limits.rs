@@ -70,8 +70,12 @@ pub(crate) const SHELF_BYTES: usize = 64 << 20;
 pub(crate) const FILE_TOKEN_BYTES: u64 = 200;
 /// The fewest and the most tokens of a picture.
 pub(crate) const IMAGE_TOKENS: (u64, u64) = (258, 5_000);
+/// Pixels of a picture that are one token.
+pub(crate) const TOKEN_PIXELS: u64 = 500;
 /// Tokens of a page of a PDF.
 pub(crate) const PAGE_TOKENS: u64 = 3_000;
+/// Pages of a PDF that are counted: more than any provider takes.
+pub(crate) const PDF_PAGES: u64 = 1_000;
 
 // A model
 

@@ -9,7 +9,7 @@ use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
 use crate::dialect;
-use crate::files::FileShelf;
+use crate::files::{self, FileShelf};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
@@ -98,7 +98,9 @@ pub(crate) async fn ask_once(
     line.put_blob(prompt.text.clone()).await?;
     let mut request = build_request(&ask, header, &past);
     ask.files.load_files(&mut request.messages, line).await?;
-    let asked = model::EstimatedRequest { request, tokens_in: ask.header.used, is_single };
+    let is_reported = ask.conversation.is_reported();
+    let tokens_in = files::correct_estimate(ask.header.used, &request.messages, is_reported);
+    let asked = model::EstimatedRequest { request, tokens_in, is_single };
     let mut books = JournalLedger { line, prompt: prompt.hash, of: 0, grammars: Vec::new() };
     let (models, name) = (ask.models, &ask.spec.model);
     Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {

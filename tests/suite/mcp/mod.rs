@@ -17,3 +17,4 @@ mod pictures;
 mod samples;
 mod serving;
 mod shapes;
+mod shown_files;

@@ -56,6 +56,16 @@ def work(asked):
         result(asked, {"content": [{"type": "image", "mimeType": "image/png", "data": picture},
                                    {"type": "audio", "mimeType": "audio/wav", "data": "*"}]})
         return
+    if text == "shows":
+        # Whatever the files are, it calls them pictures.
+        folder = os.path.join(HERE, "files")
+        content = []
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), "rb") as file:
+                data = base64.b64encode(file.read()).decode()
+            content.append({"type": "image", "mimeType": "image/png", "data": data})
+        result(asked, {"content": content})
+        return
     if text == "spies":
         try:
             with open(os.path.join(os.path.dirname(HERE), "secret.txt"), encoding="utf-8") as file:

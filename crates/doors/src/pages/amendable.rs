@@ -56,7 +56,7 @@ impl Amendable {
             return Err(refusal.fixed_by("/approvals, which lists what waits"));
         };
         let (element, payload) = match &request.about {
-            RequestSubject::Approval { element, payload, unknown: None } => {
+            RequestSubject::Approval { element, payload, unknown: None, .. } => {
                 (element.clone(), payload.clone())
             }
             _ => return Err(describe_unfit_request(format!("{id} is not a payload that can be amended"))),

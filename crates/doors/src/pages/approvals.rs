@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
-use super::request_card::RequestCard;
+use super::request_card::{self, RequestCard, RequestFiles};
 use super::shorten::encode_part;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::log_view::LogMoment;
@@ -71,6 +71,7 @@ struct Found {
     done: Option<DecidedRequest>,
     /// The threads among these that the client may open.
     open: BTreeSet<ThreadId>,
+    files: RequestFiles,
     now: Millis,
 }
 
@@ -79,20 +80,6 @@ impl Found {
         let place = seq.map(|seq| format!("/{seq}")).unwrap_or_default();
         self.open.contains(thread).then(|| frame.to(&format!("/t/{}{place}", encode_part(thread.as_str()))))
     }
-}
-
-/// Those of some threads that the client may open.
-pub(super) fn open_threads<'t>(
-    moment: &LogMoment,
-    threads: impl Iterator<Item = &'t ThreadId>,
-) -> Result<BTreeSet<ThreadId>, LogFault> {
-    let mut open = BTreeSet::new();
-    for thread in threads {
-        if !open.contains(thread) && !moment.reader.of_thread(thread, 1, 1)?.is_empty() {
-            open.insert(thread.clone());
-        }
-    }
-    Ok(open)
 }
 
 fn look(
@@ -114,9 +101,10 @@ fn look(
     let done = if done.is_some() { newest(1, done)?.pop() } else { None };
     let decided_threads: Vec<ThreadId> =
         decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();
-    let threads = waiting.iter().map(|one| &one.thread).chain(&decided_threads);
-    let open = open_threads(moment, threads)?;
-    Ok(Found { waiting, decided, done, open, now: moment.now })
+    let threads = waiting.iter().flat_map(WaitingRequest::threads).chain(&decided_threads);
+    let open = moment.find_open(threads)?;
+    let files = request_card::list_files(moment, &waiting, &open)?;
+    Ok(Found { waiting, decided, done, open, files, now: moment.now })
 }
 
 /// Shows the requests.
@@ -152,7 +140,7 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
                 .iter()
                 .map(|one| {
                     let href = found.link(&frame, &one.thread, None);
-                    RequestCard::of(one, &organism, found.now, href)
+                    RequestCard::of(one, &organism, found.now, (href, &found.files))
                 })
                 .collect(),
             decided,

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::clocked::ClockedText;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
+use super::proof;
 use super::shorten::{encode_part, shorten_text};
-use super::{approvals, proof};
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::waiting;
@@ -158,7 +158,7 @@ fn look(moment: &LogMoment, decides: bool, is_html: bool) -> Result<Attention, L
     let (proof, damage) = proof(moment)?.unzip();
     let since = Millis(end_of(moment)?.0.saturating_sub(limits::LATELY_MS));
     let waiting = waiting::list_requests(moment, decides)?;
-    let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
+    let open = moment.find_open(waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
         waiting,
         open,

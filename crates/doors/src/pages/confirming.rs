@@ -13,7 +13,7 @@ use super::forms::{Fields, FormFields, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
 use super::page_request::{PageRequest, render_page};
-use super::request_card::RequestCard;
+use super::request_card::{self, RequestCard};
 use super::send_request::SendRequest;
 use crate::request_refusals::refuse_plainly;
 use crate::waiting;
@@ -21,6 +21,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
 use systole_queries::full::{self, ShownPayload};
+use systole_queries::persons::WaitingRequest;
 use systole_show::columns::plain as plain_text;
 
 /// Why a change is not made yet.
@@ -153,7 +154,12 @@ async fn waiting_card(
         let mut waiting = waiting::list_requests(moment, true)?;
         waiting.retain(|one| one.id == id);
         waiting::add_changes(moment, &mut waiting, true)?;
-        Ok(waiting.pop().map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None), one.hash)))
+        let open = moment.find_open(waiting.iter().flat_map(WaitingRequest::threads))?;
+        let files = request_card::list_files(moment, &waiting, &open)?;
+        let card = |one: WaitingRequest| {
+            (RequestCard::of(&one, moment.composition(), moment.now, (None, &files)), one.hash)
+        };
+        Ok(waiting.pop().map(card))
     });
     let hash = find_filled(fields, "hash");
     Ok(match found.await? {

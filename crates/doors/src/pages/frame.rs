@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::assets::{ICON, SCRIPT, STYLE};
+use super::shorten::encode_part;
+use crate::record_files::FileLine;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, Position};
 use systole_organism::resting_verdict::{ExportedProof, RestingVerdict};
@@ -259,6 +261,15 @@ impl Frame {
     /// The address of a record. The thread's id is percent-encoded.
     pub(super) fn record(&self, id: &str, seq: &u64) -> String {
         self.to(&format!("/t/{id}/{seq}"))
+    }
+
+    /// The address of a file of a record, or of the record if the file is not there.
+    pub(super) fn file(&self, file: &FileLine) -> String {
+        let id = encode_part(file.thread.as_str());
+        match file.why {
+            None => self.to(&format!("/t/{id}/{}/files/{}", file.seq, file.number)),
+            Some(_) => self.record(&id, &file.seq),
+        }
     }
 }
 

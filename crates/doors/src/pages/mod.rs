@@ -32,6 +32,7 @@ mod proof;
 mod questions;
 pub(super) mod read_only;
 mod record;
+mod record_file;
 mod refusal_page;
 mod refusals;
 mod request_card;
@@ -122,6 +123,7 @@ fn list_routes() -> Vec<DoorRoute> {
         DoorRoute::get("/map.svg", map::picture),
         serve_page("/proof", |asked| Box::pin(proof::answer_page(asked))),
         serve_page("/t/{id}/{seq}/bytes", |asked| Box::pin(record::download(asked))),
+        serve_page("/t/{id}/{seq}/files/{number}", |asked| Box::pin(record_file::send_file(asked))),
         serve_page("/approvals/{id}/amend", |asked| Box::pin(amend::open_form(asked))),
         serve_form("/approvals/{id}/amend", |form| Box::pin(amend::decide_request(form))),
         DoorRoute::post("/approvals/{id}/amend/show", amend::show),

@@ -18,6 +18,7 @@ use super::proof;
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
+use crate::record_files::{FileLine, FileLister};
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -74,6 +75,7 @@ struct RecordView {
     facts: Vec<(&'static str, String)>,
     /// The labels of the schema and the values.
     labelled: Vec<(String, String)>,
+    files: Vec<FileLine>,
     /// The call to a model that it belongs to.
     called: Option<JournaledCall>,
     proof: RecordProof,
@@ -106,7 +108,7 @@ impl RecordPage {
 }
 
 /// The number in the path.
-fn number(asked: &PageRequest) -> Result<u64, Refusal> {
+pub(super) fn read_seq(asked: &PageRequest) -> Result<u64, Refusal> {
     let typed = asked.part("seq");
     let seq = typed.parse().ok().filter(|seq| *seq > 0);
     seq.ok_or_else(|| {
@@ -114,7 +116,8 @@ fn number(asked: &PageRequest) -> Result<u64, Refusal> {
     })
 }
 
-fn no_record(thread: &ThreadId, seq: u64) -> Refusal {
+/// The refusal of a number that no record of a thread has.
+pub(super) fn no_record(thread: &ThreadId, seq: u64) -> Refusal {
     let words = format!("thread {thread} has no record {seq}");
     Refusal::new(Code::UnknownThread, words).fixed_by(format!("/t/{thread} lists its records"))
 }
@@ -122,7 +125,7 @@ fn no_record(thread: &ThreadId, seq: u64) -> Refusal {
 /// Shows a record.
 pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
-    let (id, seq) = (asked.thread()?, number(asked)?);
+    let (id, seq) = (asked.thread()?, read_seq(asked)?);
     let wanted = id.clone();
     let found = asked
         .read(move |moment| {
@@ -199,6 +202,7 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     let labelled = labelled.unwrap_or_default();
     let labels: Vec<Value> =
         labelled.iter().map(|(label, value)| json!({"label": label, "value": value})).collect();
+    let files = FileLister::new(moment).list_files(&h.thread, h.seq, &record.body)?;
     let called = prompts::find_called(reader, &h.thread, h.seq)?;
     let called = called.filter(|called| called.listener == h.from && called.turn == h.turn);
     let proof = prove_record(moment, placed)?;
@@ -219,6 +223,7 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
         has_more_causes: !ended,
         facts: facts(position.0, record),
         labelled,
+        files,
         json: json!({"record": as_json(*position, record), "trail": links, "labels": labels,
             "proof": {"position": proof.position, "covered": proof.covered.as_ref().map(|(_, words)| words)},
             "context": called.as_ref().map(|called| called.seq)}),
@@ -329,7 +334,7 @@ fn facts(position: u64, record: &Record) -> Vec<(&'static str, String)> {
 /// The exact bytes as a file. A browser never shows them: they may be anything.
 pub(super) async fn download(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
-    let (id, seq) = (asked.thread()?, number(asked)?);
+    let (id, seq) = (asked.thread()?, read_seq(asked)?);
     let wanted = id.clone();
     let found = asked.read(move |moment| causes::at(&*moment.reader, &wanted, seq)).await?;
     let (_, record) = found.ok_or_else(|| no_record(&id, seq))?;

@@ -2,11 +2,17 @@
 //!
 //! A request of the log comes in; the texts of its card go out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use systole_kit::writer::visible_again;
 
 use super::amendable;
 use super::clocked::ClockedText;
+use crate::log_view::LogMoment;
+use crate::record_files::{FileLine, FileLister};
 use systole_core::types::composition::Composition;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogFault;
 use systole_core::types::time::Millis;
 use systole_queries::full::{self, ShownPayload};
 use systole_queries::glance::glance;
@@ -26,11 +32,15 @@ pub(super) struct RequestCard {
     pub(super) left: ClockedText,
     pub(super) is_question: bool,
     pub(super) outside: Option<String>,
+    /// The files of the message from outside, unless that is what waits.
+    pub(super) outside_files: Vec<FileLine>,
     pub(super) unknown: Option<String>,
     /// What the server of a called MCP tool says of it.
     pub(super) tool: Option<String>,
     /// What will happen if it is approved, or the question.
     pub(super) subject: ShownPayload,
+    /// The files of the payload.
+    pub(super) files: Vec<FileLine>,
     pub(super) shows: Vec<ShownMessageCard>,
     pub(super) choices: Vec<String>,
     pub(super) bytes: usize,
@@ -55,6 +65,43 @@ pub(super) struct ShownMessageCard {
     pub(super) number: u64,
     /// What the step changed whose output it is.
     pub(super) changes: Vec<String>,
+    pub(super) files: Vec<FileLine>,
+}
+
+/// The files of what waits, each with the thread and the number of its record.
+pub(super) type RequestFiles = BTreeMap<(ThreadId, u64), Vec<FileLine>>;
+
+/// Lists the files of what waits, in the threads that the client may open.
+pub(super) fn list_files(
+    moment: &LogMoment,
+    waiting: &[WaitingRequest],
+    open: &BTreeSet<ThreadId>,
+) -> Result<RequestFiles, LogFault> {
+    let (mut lister, mut files) = (FileLister::new(moment), RequestFiles::new());
+    let mut add = |thread: &ThreadId, record: u64, payload: &str| {
+        let place = (thread.clone(), record);
+        if open.contains(thread) && !files.contains_key(&place) {
+            let listed = lister.list_files(thread, record, payload.as_bytes())?;
+            files.insert(place, listed);
+        }
+        Ok::<(), LogFault>(())
+    };
+    for one in waiting {
+        match &one.about {
+            RequestSubject::Approval { payload, record, .. } => add(&one.thread, *record, payload)?,
+            RequestSubject::Question { shows, .. } => {
+                shows.iter().try_for_each(|shown| add(&one.thread, shown.record, &shown.payload))?;
+            }
+        }
+        if let Some(outside) = &one.request {
+            add(&outside.thread, outside.seq, &outside.payload)?;
+        }
+    }
+    Ok(files)
+}
+
+fn find_files(files: &RequestFiles, thread: &ThreadId, record: u64) -> Vec<FileLine> {
+    files.get(&(thread.clone(), record)).cloned().unwrap_or_default()
 }
 
 impl RequestCard {
@@ -63,14 +110,21 @@ impl RequestCard {
         one: &WaitingRequest,
         organism: &Composition,
         now: Millis,
-        thread_href: Option<String>,
+        (thread_href, found): (Option<String>, &RequestFiles),
     ) -> RequestCard {
-        let (shows, choices) = match &one.about {
-            RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
+        let (shows, choices, files) = match &one.about {
+            RequestSubject::Approval { record, .. } => {
+                (Vec::new(), Vec::new(), find_files(found, &one.thread, *record))
+            }
             RequestSubject::Question { shows, choices, .. } => {
-                (shows.iter().map(ShownMessageCard::of).collect(), choices.clone())
+                let card = |shown: &QuestionMessage| {
+                    ShownMessageCard::of(shown, find_files(found, &one.thread, shown.record))
+                };
+                (shows.iter().map(card).collect(), choices.clone(), Vec::new())
             }
         };
+        let outside_files = one.request.as_ref().map(|asked| find_files(found, &asked.thread, asked.seq));
+        let outside_files = outside_files.filter(|outside| *outside != files).unwrap_or_default();
         let (heading, unknown) = match &one.about {
             RequestSubject::Approval { element, unknown, .. } => (format!("<{element}>"), unknown.clone()),
             RequestSubject::Question { .. } => ("A question".to_owned(), None),
@@ -97,6 +151,8 @@ impl RequestCard {
             unknown,
             tool: tool_words(one, organism),
             subject: one.show_payload(),
+            files,
+            outside_files,
             shows,
             choices,
             bytes: payload.len(),
@@ -117,7 +173,7 @@ fn tool_words(one: &WaitingRequest, organism: &Composition) -> Option<String> {
 }
 
 impl ShownMessageCard {
-    fn of(shown: &QuestionMessage) -> ShownMessageCard {
+    fn of(shown: &QuestionMessage, files: Vec<FileLine>) -> ShownMessageCard {
         let (payload, wrapper) = full::shown_inside(shown.payload.as_bytes());
         ShownMessageCard {
             label: plain(&shown.label),
@@ -128,6 +184,7 @@ impl ShownMessageCard {
             bytes: shown.payload.len(),
             number: shown.number,
             changes: shown.changes.iter().map(|change| change.lines(0).join("\n")).collect(),
+            files,
         }
     }
 }

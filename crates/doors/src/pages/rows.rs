@@ -11,8 +11,10 @@ use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
+use crate::log_view::LogMoment;
+use crate::record_files::{FileLine, FileLister};
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
 use systole_queries::causes;
@@ -41,6 +43,7 @@ pub(super) struct RecordRow {
     pub(super) body: String,
     pub(super) bytes: usize,
     pub(super) is_cut: bool,
+    pub(super) files: Vec<FileLine>,
 }
 
 impl RecordRow {
@@ -110,17 +113,19 @@ fn row(position: Position, record: &Record, room: usize) -> RecordRow {
         body: make_visible(&String::from_utf8_lossy(kept)).into_owned(),
         bytes: record.body.len(),
         is_cut: kept.len() < record.body.len(),
+        files: Vec::new(),
     }
 }
 
 /// The rows of a thread from a number on, at most that many, of the steps up to `shown`.
 pub(super) fn read(
-    reader: &dyn LogReader,
+    moment: &LogMoment,
     thread: &ThreadId,
     (from, most, shown): (u64, usize, usize),
 ) -> Result<RowPart, LogFault> {
     let room = (limits::BODIES_BYTES / most.max(1)).clamp(BODY.0, BODY.1);
     let mut part = RowPart::default();
+    let (reader, mut files) = (&*moment.reader, FileLister::new(moment));
     let mut records = reader.records_of(thread, from);
     for placed in records.by_ref().take(most) {
         let (position, record) = placed?;
@@ -130,6 +135,7 @@ pub(super) fn read(
         if row.step > shown {
             continue;
         }
+        row.files = files.list_files(thread, row.seq, &record.body)?;
         // The day is said once.
         if part.rows.iter().rev().find_map(|one| one.day.as_ref()) == row.day.as_ref() {
             row.day = None;
@@ -171,7 +177,7 @@ pub(super) async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal>
                 Ok(page.first().is_some_and(|(position, _)| position.0 <= after))
             };
             let from = if is_before(1)? { causes::first_after(is_before)? } else { 1 };
-            read(reader, &thread, (from, limits::CHUNK_ROWS, shown)).map(Some)
+            read(moment, &thread, (from, limits::CHUNK_ROWS, shown)).map(Some)
         })
         .await?;
     let RowPart { rows, last, has_more, .. } = found.ok_or_else(unknown_thread)?;

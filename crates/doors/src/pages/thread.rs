@@ -188,7 +188,7 @@ fn view(
     let entries = clocks::mark_clocks(is_html, || tree::entries(tree, standing.status(), &reasons, now));
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
-        part = rows::read(reader, id, (from, limits::ROWS, step))?;
+        part = rows::read(moment, id, (from, limits::ROWS, step))?;
     } else {
         let records = reader.of_thread(id, from, limits::MOST_ENTRIES)?;
         let records: Vec<Value> =

@@ -76,7 +76,7 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
         return Err("payload does not have the hash that would be approved".to_owned());
     }
     let unknown = fields.text("unknown").ok().map(str::to_owned);
-    Ok(RequestSubject::Approval { element: fields.find_owned("element")?, payload, unknown })
+    Ok(RequestSubject::Approval { element: fields.find_owned("element")?, payload, record: 0, unknown })
 }
 
 pub(super) fn read_message(value: &Value) -> Result<QuestionMessage, String> {

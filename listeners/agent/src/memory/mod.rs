@@ -281,6 +281,11 @@ impl Conversation {
         crate::tokens::estimate_message(&self.system) + self.said_tokens
     }
 
+    /// Whether a provider reported the tokens of a request before.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported.is_some()
+    }
+
     /// An estimate of the tokens of its next request, tools included, by what the provider reported for the last one.
     pub(crate) fn measure_tokens(&self) -> u64 {
         let estimated = self.tokens() + self.terms.tools_tokens;

@@ -70,7 +70,20 @@ impl MessageFile {
         Some(format!("data:{};base64,{}", self.media_type, self.encode()?))
     }
 
-    /// An estimate of its tokens. How wide and high a picture is shows only in its bytes, which are not at hand.
+    /// Its tokens, by its bytes: a picture by its width and height, a PDF by its pages. What is not sent has none.
+    pub(crate) fn measure_tokens(&self) -> u64 {
+        let Ok(bytes) = &self.content else { return 0 };
+        let measured = match self.kind {
+            FileKind::Image => imagesize::blob_size(bytes).ok().map(|size| {
+                let pixels = u64::try_from(size.width.saturating_mul(size.height)).unwrap_or(u64::MAX);
+                (pixels / limits::TOKEN_PIXELS).clamp(limits::IMAGE_TOKENS.0, limits::IMAGE_TOKENS.1)
+            }),
+            FileKind::Pdf => Some(count_pages(bytes).min(limits::PDF_PAGES) * limits::PAGE_TOKENS),
+        };
+        measured.filter(|tokens| *tokens > 0).unwrap_or_else(|| self.estimate_tokens())
+    }
+
+    /// An estimate of its tokens by its size alone, as long as its bytes are not read.
     pub(crate) fn estimate_tokens(&self) -> u64 {
         let tokens = self.bytes / limits::FILE_TOKEN_BYTES;
         match self.kind {
@@ -78,4 +91,15 @@ impl MessageFile {
             FileKind::Pdf => tokens.max(limits::PAGE_TOKENS),
         }
     }
+}
+
+/// The pages of a PDF, as far as they are not in compressed objects.
+fn count_pages(bytes: &[u8]) -> u64 {
+    let is_page = |rest: &[u8]| {
+        let after = rest.trim_ascii_start().strip_prefix(b"/Page");
+        after.is_some_and(|after| !after.first().is_some_and(u8::is_ascii_alphanumeric))
+    };
+    let places = bytes.windows(b"/Type".len()).enumerate().filter(|(_, part)| *part == b"/Type");
+    let pages = places.filter(|(at, part)| bytes.get(at + part.len()..).is_some_and(is_page));
+    u64::try_from(pages.count()).unwrap_or(u64::MAX)
 }

@@ -293,3 +293,69 @@ async fn e20_a_conversation_that_is_rebuilt_has_the_same_files() {
     assert_eq!(later.prompt(), whole);
     assert_eq!(files_of(&looker), [(1, Ok(PNG.to_vec())), (2, Ok(PDF.to_vec()))]);
 }
+
+/// A picture of that width and height, as far as its header says so.
+fn picture(media_type: &str, width: u32, height: u32) -> Vec<u8> {
+    let (w, h) = (width.to_be_bytes(), height.to_be_bytes());
+    let bytes: Vec<u8> = match media_type {
+        "image/png" => [&PNG[..16], &w, &h, &PNG[24..]].concat(),
+        "image/gif" => {
+            [&b"GIF89a"[..], &width.to_le_bytes()[..2], &height.to_le_bytes()[..2], &[0; 8]].concat()
+        }
+        // Another segment comes before the one with the size.
+        "image/jpeg" => {
+            [&[0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 1, 0xff, 0xc0, 0, 17, 8], &h[2..], &w[2..], &[0; 12]].concat()
+        }
+        _ => {
+            let (w, h) = ((width - 1).to_le_bytes(), (height - 1).to_le_bytes());
+            [&b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0"[..], &w[..3], &h[..3]].concat()
+        }
+    };
+    bytes
+}
+
+/// The tokens that an agent reserves for a request with this file, and the others with it.
+async fn reserve_of(kind: FileKind, media_type: &str, bytes: &[u8]) -> u64 {
+    let (mut stage, looker) = looking(Dialect::Native, &[kind]);
+    stage.heard.lock().unwrap().blobs.insert(hash_of(bytes), bytes.to_vec());
+    stage.ask().await;
+    stage.answer(vec![Some(tool_result(&[(media_type, bytes)]))], Vec::new()).await;
+    assert_eq!(files_of(&looker), [(1, Ok(bytes.to_vec()))]);
+    let heard = stage.heard.lock().unwrap();
+    let started = heard.journal.iter().rev().find_map(|entry| match entry {
+        systole_kit::journal::JournalEntry::Started(started) => started.reserve_tokens,
+        systole_kit::journal::JournalEntry::Result(_) => None,
+    });
+    started.unwrap()
+}
+
+#[tokio::test]
+async fn e20_a_picture_is_reserved_by_its_width_and_height_and_a_pdf_by_its_pages() {
+    for media_type in ["image/png", "image/gif", "image/jpeg", "image/webp"] {
+        let small = reserve_of(FileKind::Image, media_type, &picture(media_type, 1, 1)).await;
+        for (width, height, tokens) in [(1_000, 1_000, 2_000), (300, 400, 258), (9_000, 9_000, 5_000)] {
+            let other = reserve_of(FileKind::Image, media_type, &picture(media_type, width, height)).await;
+            assert_eq!(other - small, tokens - 258, "{media_type} {width}x{height}");
+        }
+    }
+    let pdf = |pages: &str| format!("%PDF-1.7\n{pages:<100}\n%%EOF").into_bytes();
+    let one = reserve_of(FileKind::Pdf, "application/pdf", &pdf("<</Type /Pages>> <</Type /Page>>")).await;
+    let three = "<< /Type /Page /A 1>> <</Type/Page>> <</Type\r\n/Page/B 2>> /Type /PageLabel";
+    let three = reserve_of(FileKind::Pdf, "application/pdf", &pdf(three)).await;
+    assert_eq!(three - one, 6_000);
+    // Without a page that can be seen, a page is expected.
+    assert_eq!(reserve_of(FileKind::Pdf, "application/pdf", &pdf("")).await, one);
+}
+
+/// A header that is cut ends no work.
+#[tokio::test]
+async fn e20_a_damaged_header_of_a_picture_is_reserved_by_its_size() {
+    for (media_type, length) in [("image/png", 14), ("image/gif", 8), ("image/jpeg", 14), ("image/webp", 14)]
+    {
+        let whole = picture(media_type, 1_000, 1_000);
+        let tokens = reserve_of(FileKind::Image, media_type, &whole[..length]).await;
+        let small = reserve_of(FileKind::Image, media_type, &picture(media_type, 1, 1)).await;
+        // The line that names it says another size.
+        assert!(tokens.abs_diff(small) <= 1, "{media_type}: {tokens}, not {small}");
+    }
+}
