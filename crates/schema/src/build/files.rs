@@ -3,9 +3,9 @@
 //! A value of an element that refers to a file comes in; the attributes of the reference go out. Who asks for the
 //! payload reads and keeps the bytes.
 
-use crate::build::PayloadBuilder;
+use crate::build::{PayloadBuilder, field_path};
 use crate::build::given::{GivenPart, GivenValue, ValueManner};
-use crate::form::OWN;
+use crate::form::{JsonRecord, OWN};
 use crate::shape::Declaration;
 
 /// A file as it is given.
@@ -45,6 +45,9 @@ pub type TakeFile<'t> = &'t dyn Fn(GivenFile<'_>) -> Result<TakenFile, RefusedFi
 /// A file that was refused; the reason is reported.
 pub(super) struct ReportedFile;
 
+/// The attribute that has the hash.
+const HASH: &str = "sha256";
+
 /// The key of the bytes in JSON.
 const DATA: &str = "data";
 
@@ -55,11 +58,21 @@ impl PayloadBuilder<'_> {
     /// those of a reference.
     pub(super) fn take_file(
         &mut self,
-        declaration: &Declaration,
+        (declaration, record): (&Declaration, &JsonRecord<'_>),
         entries: &[(String, GivenPart)],
         part: &GivenPart,
         path: &str,
     ) -> Result<Option<FileEntries>, ReportedFile> {
+        let is_reference = || record.attributes.iter().any(|attribute| attribute.name == HASH);
+        if declaration.marks.file && entries.is_empty() && is_reference() {
+            let name = &declaration.name;
+            let fix = match self.manner {
+                ValueManner::Json => format!("\"{}\": {{\"{DATA}\": BASE64}}", declaration.key()),
+                ValueManner::Fields => format!("{}=@PATH", field_path(path)),
+            };
+            self.report_slip(path, part, format!("{name}: the file is missing"), format!("{name}: a file"), fix);
+            return Err(ReportedFile);
+        }
         let key = if self.manner == ValueManner::Json { DATA } else { OWN };
         let Some((_, given)) = entries.iter().find(|(known, _)| declaration.marks.file && known == key) else {
             return Ok(None);
@@ -92,7 +105,7 @@ impl PayloadBuilder<'_> {
         };
         let length = GivenPart { given: self.spell_length(taken.bytes), offset: given.offset };
         let mut made = vec![
-            text("sha256", taken.hash),
+            text(HASH, taken.hash),
             text("type", taken.media_type),
             ("bytes".to_owned(), length),
         ];

@@ -195,7 +195,7 @@ impl<'m> PayloadBuilder<'m> {
             let expected = format!("at most {DEPTH} elements inside one another");
             return self.report_slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
-        let taken = match self.take_file(declaration, entries, part, spot.path) {
+        let taken = match self.take_file((declaration, record), entries, part, spot.path) {
             Ok(taken) => taken,
             Err(ReportedFile) => return,
         };

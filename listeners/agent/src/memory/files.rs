@@ -171,8 +171,8 @@ pub(super) fn replace_elements(payload: &Payload, places: Vec<(Range<usize>, Str
 
 /// An element with the name and the namespaces of another one.
 pub(super) fn write_element(of: &str, attributes: &str, content: Option<&str>) -> Option<String> {
-    let inside = of.strip_prefix('<')?.split('>').next()?.trim_end_matches('/');
-    let end = inside.find(|character: char| character.is_ascii_whitespace()).unwrap_or(inside.len());
+    let inside = of.strip_prefix('<')?;
+    let end = inside.find(|character: char| character.is_ascii_whitespace() || "/>".contains(character))?;
     let (name, rest) = inside.split_at_checked(end)?;
     let namespaces: String = AttributeWalk::new(rest, 0)
         .map_while(Result::ok)
