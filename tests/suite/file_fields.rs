@@ -106,7 +106,10 @@ fn e20_a_file_field_is_sent_from_the_command_line_and_passed_on_by_a_model() {
     assert!(!seen[0].body.to_string().contains(&Digest::hash_bytes(PNG).to_string()));
     let tool = &seen[0].body["tools"][0]["function"];
     assert_eq!(tool["name"], "keep", "{tool}");
-    assert!(tool["parameters"].to_string().contains("\"file\"") && !tool.to_string().contains("sha256"), "{tool}");
+    assert!(
+        tool["parameters"].to_string().contains("\"file\"") && !tool.to_string().contains("sha256"),
+        "{tool}"
+    );
     // The peer got the reference.
     let told = seen[1].body["messages"].to_string();
     let kept = format!("picture {}", reference(" name=\"door &amp; wall.png\"")).replace('"', "\\\"");
@@ -119,7 +122,8 @@ fn e20_a_file_field_is_sent_from_the_command_line_and_passed_on_by_a_model() {
 
 #[test]
 fn e20_a_number_that_no_file_has_is_told_to_the_model() {
-    let script = "[{call: {keep: {picture: {file: 7}}}}, {call: {keep: {picture: {file: 1}}}}, {say: It is blue.}]";
+    let script =
+        "[{call: {keep: {picture: {file: 7}}}}, {call: {keep: {picture: {file: 1}}}}, {say: It is blue.}]";
     let (site, mock) = site(script);
     let sent = run(site.path(), &["send", "report", "photo=@door & wall.png", "--to", "seer"]);
     assert!(sent.code == Some(0) && sent.stdout.contains("It is blue."), "{sent:?}");
@@ -136,7 +140,11 @@ fn e20_a_number_that_no_file_has_is_told_to_the_model() {
 fn e20_a_bad_file_of_a_field_is_refused_with_code_place_and_fix() {
     let (site, mock) = site("[]");
     for (field, exit, words) in [
-        ("photo=@zip.png", 4, ["payload.file-type", "the first bytes of the file are those of no known type"]),
+        (
+            "photo=@zip.png",
+            4,
+            ["payload.file-type", "the first bytes of the file are those of no known type"],
+        ),
         ("photo=@drawing.svg", 4, ["payload.file-type", "a PNG, JPEG, GIF or WebP picture, or a PDF"]),
         ("photo=@empty.png", 4, ["payload.file-type", "the file is empty"]),
         ("photo=@large.png", 4, ["payload.file-type", "larger than 8388608 bytes"]),
@@ -155,11 +163,8 @@ fn e20_a_bad_file_of_a_field_is_refused_with_code_place_and_fix() {
 /// An answer to a report in JSON.
 fn post_json(open: &RunFile, token: &str, body: &Value) -> Answer {
     let bearer = format!("Bearer {token}");
-    let headers = [
-        ("Authorization", bearer.as_str()),
-        ("Content-Type", "application/json"),
-        ("Systole-Wait", "60"),
-    ];
+    let headers =
+        [("Authorization", bearer.as_str()), ("Content-Type", "application/json"), ("Systole-Wait", "60")];
     ask_as(open, "POST", "/v1/messages?to=seer&element=report", &headers, &body.to_string())
 }
 
@@ -181,7 +186,12 @@ fn e20_json_holds_the_bytes_of_a_file_or_refers_to_them() {
         (alice, json!({"photo": {"data": "%%%"}}), "payload.invalid", json!("/report/photo")),
         (alice, json!({"photo": {"data": ""}}), "payload.file-type", json!("/report/photo")),
         (alice, json!({"photo": {"data": data(b"PK\x03\x04")}}), "payload.file-type", json!("/report/photo")),
-        (alice, json!({"photo": {"type": "image/jpeg", "data": data(PNG)}}), "payload.invalid", json!("/report/photo")),
+        (
+            alice,
+            json!({"photo": {"type": "image/jpeg", "data": data(PNG)}}),
+            "payload.invalid",
+            json!("/report/photo"),
+        ),
         (alice, json!({"photo": {"data": data(PDF)}}), "payload.invalid", json!("/report/photo/@type")),
     ] {
         let refused = post_json(&open, token, &body);
@@ -211,7 +221,11 @@ fn e20_xml_that_names_a_file_needs_its_bytes() {
         (right.replace("image/png", "application/pdf"), "payload.file-type", "report"),
         (right.replace("image/png", "image/jpeg"), "payload.file-type", "photo"),
         (right.replace("bytes=\"", "bytes=\"9999"), "payload.file-type", "report"),
-        (right.replace(&Digest::hash_bytes(PNG).to_string(), &"0".repeat(64)), "payload.file-unknown", "photo"),
+        (
+            right.replace(&Digest::hash_bytes(PNG).to_string(), &"0".repeat(64)),
+            "payload.file-unknown",
+            "photo",
+        ),
         (right.replace("sha256=\"", "sha256=\"A"), "payload.invalid", "report"),
     ] {
         let refused = report(&format!("<photo {photo}/>"));
@@ -231,7 +245,8 @@ fn e20_xml_that_names_a_file_needs_its_bytes() {
 #[test]
 fn e20_an_export_has_the_file_of_a_field_and_an_erased_request_takes_it_along() {
     let (site, mock) = site("[{say: It is blue.}]");
-    let sent = run(site.path(), &["send", "report", "photo=@door & wall.png", "plan=@terms.pdf", "--to", "seer"]);
+    let sent =
+        run(site.path(), &["send", "report", "photo=@door & wall.png", "plan=@terms.pdf", "--to", "seer"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     drop(mock);
     let exported = run(site.path(), &["export", "@last", "-o", "t.zip"]);

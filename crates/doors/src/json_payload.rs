@@ -106,7 +106,8 @@ fn take_file(given: GivenFile<'_>, keep: KeepFile<'_>) -> Result<TakenFile, Box<
     let (GivenFile::Data(text) | GivenFile::Path(text)) = given;
     let bytes = BASE64_STANDARD.decode(text).map_err(|fault| {
         let words = format!("data is not base64: {fault}");
-        Refusal::new(Code::Invalid, words).fixed_by("\"data\": the bytes of the file in base64, with its padding")
+        Refusal::new(Code::Invalid, words)
+            .fixed_by("\"data\": the bytes of the file in base64, with its padding")
     })?;
     let SentFile { hash, media_type, bytes } = keep(bytes)?;
     Ok(TakenFile { hash: hash.to_string(), media_type: media_type.to_owned(), bytes, name: None })

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::judge::builtin::Builtin;
 use crate::shape::{
-    AttributeUse, ComplexContent, ComplexType, Declaration, Particle, SchemaShape, SimpleType, Term,
-    TypeId, TypeShape, ValueBound,
+    AttributeUse, ComplexContent, ComplexType, Declaration, Particle, SchemaShape, SimpleType, Term, TypeId,
+    TypeShape, ValueBound,
 };
 use crate::tree::{self, XmlElement};
 

@@ -246,9 +246,11 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = build::fields::read_fields(&self.schema, declaration, arguments);
         let manner = build::given::ValueManner::Fields;
-        Some(given.and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, manner, None, files)
-        }))
+        Some(
+            given.and_then(|given| {
+                build::build_payload(&self.schema, declaration, &given, manner, None, files)
+            }),
+        )
     }
 
     /// A payload as JSON, in the form that `json_schema` describes. Missing elements with a default have their
@@ -272,7 +274,14 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = json::text::read_value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::ValueManner::Json, None, None)
+            build::build_payload(
+                &self.schema,
+                declaration,
+                &given,
+                build::given::ValueManner::Json,
+                None,
+                None,
+            )
         }))
     }
 

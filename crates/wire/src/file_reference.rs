@@ -88,11 +88,14 @@ fn read_files(payload: &[u8]) -> Result<Vec<FileReference>, Fault> {
                         read_reference(&gate, &tag, source)
                     }
                     Some(_) => None,
-                    None => read_reference(&gate, &tag, FileSource::Field).filter(|file| is_field(&gate, file)),
+                    None => {
+                        read_reference(&gate, &tag, FileSource::Field).filter(|file| is_field(&gate, file))
+                    }
                 };
             }
             GateStep::Text(text) => {
-                open = open.filter(|file: &FileReference| file.source != FileSource::Field || text.is_blank());
+                open =
+                    open.filter(|file: &FileReference| file.source != FileSource::Field || text.is_blank());
             }
             GateStep::Close => closed = open.take(),
             GateStep::Done => return Ok(found),
@@ -161,11 +164,9 @@ mod tests {
 </r:photo><r:page type="application/pdf" bytes="9" sha256="{hash}"/></r:report></x:wrap>"#
         );
         let found = list_files(report.as_bytes());
-        let shown: Vec<_> = found.iter().map(|file| (file.element.as_str(), file.bytes, file.source)).collect();
-        assert_eq!(
-            shown,
-            [("photo", Some(68), FileSource::Field), ("page", Some(9), FileSource::Field)]
-        );
+        let shown: Vec<_> =
+            found.iter().map(|file| (file.element.as_str(), file.bytes, file.source)).collect();
+        assert_eq!(shown, [("photo", Some(68), FileSource::Field), ("page", Some(9), FileSource::Field)]);
         assert!(report[found[0].span.clone()].ends_with("</r:photo>"));
         let right = format!(r#"sha256="{hash}" type="image/png" bytes="68""#);
         for inside in [

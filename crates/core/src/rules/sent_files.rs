@@ -82,7 +82,9 @@ pub(crate) fn refuse_files(payload: &Payload) -> Option<Refusal> {
     let found = file_reference::list_files(payload.bytes()).into_iter();
     let field = found.filter(|file| file.source == FileSource::Field).map(|file| file.element).next();
     match field {
-        Some(element) => Some(make_refusal("send it without a file, or as a new message").of_element(element)),
+        Some(element) => {
+            Some(make_refusal("send it without a file, or as a new message").of_element(element))
+        }
         None => refuse_question(payload),
     }
 }

@@ -104,9 +104,8 @@ impl InputView {
     fn of(field: &FormField, context: InputSurroundings<'_>) -> InputView {
         // A reference is one thing to a person.
         let inside = format!("{}/", field.name);
-        let is_mine = |name: &str| {
-            name == field.name || (!field.accept.is_empty() && name.starts_with(&inside))
-        };
+        let is_mine =
+            |name: &str| name == field.name || (!field.accept.is_empty() && name.starts_with(&inside));
         let mine = context.mistakes.iter().filter(|mistake| is_mine(&mistake.name));
         let asks = field.may_be_kept();
         InputView {

@@ -322,7 +322,9 @@ impl<'m> FieldArguments<'m> {
         };
         let fix = match keys.first() {
             None => format!("write {}= without a value", field.name),
-            Some(_) if declaration.marks.file => format!("write {}=@PATH", field.whole.split('=').next().unwrap_or_default()),
+            Some(_) if declaration.marks.file => {
+                format!("write {}=@PATH", field.whole.split('=').next().unwrap_or_default())
+            }
             Some(key) => {
                 format!("write {}.{key}=…", field.whole.split('=').next().unwrap_or_default())
             }

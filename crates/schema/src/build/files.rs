@@ -3,8 +3,8 @@
 //! A value of an element that refers to a file comes in; the attributes of the reference go out. Who asks for the
 //! payload reads and keeps the bytes.
 
-use crate::build::{PayloadBuilder, field_path};
 use crate::build::given::{GivenPart, GivenValue, ValueManner};
+use crate::build::{PayloadBuilder, field_path};
 use crate::form::{JsonRecord, OWN};
 use crate::shape::Declaration;
 
@@ -70,11 +70,18 @@ impl PayloadBuilder<'_> {
                 ValueManner::Json => format!("\"{}\": {{\"{DATA}\": BASE64}}", declaration.key()),
                 ValueManner::Fields => format!("{}=@PATH", field_path(path)),
             };
-            self.report_slip(path, part, format!("{name}: the file is missing"), format!("{name}: a file"), fix);
+            self.report_slip(
+                path,
+                part,
+                format!("{name}: the file is missing"),
+                format!("{name}: a file"),
+                fix,
+            );
             return Err(ReportedFile);
         }
         let key = if self.manner == ValueManner::Json { DATA } else { OWN };
-        let Some((_, given)) = entries.iter().find(|(known, _)| declaration.marks.file && known == key) else {
+        let Some((_, given)) = entries.iter().find(|(known, _)| declaration.marks.file && known == key)
+        else {
             return Ok(None);
         };
         let (Some(take), GivenValue::Text(text)) = (self.files, &given.given) else { return Ok(None) };
@@ -104,11 +111,8 @@ impl PayloadBuilder<'_> {
             (key.to_owned(), GivenPart { given: GivenValue::Text(text), offset: given.offset })
         };
         let length = GivenPart { given: self.spell_length(taken.bytes), offset: given.offset };
-        let mut made = vec![
-            text(HASH, taken.hash),
-            text("type", taken.media_type),
-            ("bytes".to_owned(), length),
-        ];
+        let mut made =
+            vec![text(HASH, taken.hash), text("type", taken.media_type), ("bytes".to_owned(), length)];
         let beside = entries.iter().filter(|(known, _)| known != key && known != "type");
         made.extend(beside.cloned());
         if said("name").is_none() {

@@ -54,7 +54,8 @@ fn read_type(piece: &TypePiece<'_>, before: &[String]) -> Result<String, TypeTex
 fn read_size(piece: &TypePiece<'_>) -> Result<usize, TypeTextError> {
     let (fix, largest) = ("the largest size, as ..5MiB or ..500KiB", FILE_BYTES >> 20);
     let read = piece.text.strip_prefix("..").and_then(|size| {
-        let (number, unit) = UNITS.iter().find_map(|(unit, bytes)| Some((size.strip_suffix(unit)?, bytes)))?;
+        let (number, unit) =
+            UNITS.iter().find_map(|(unit, bytes)| Some((size.strip_suffix(unit)?, bytes)))?;
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| number.parse::<usize>().unwrap_or(usize::MAX).saturating_mul(*unit))
     });

@@ -257,7 +257,11 @@ fn default_of(
         return Err(at_sign(sign, "there is no default after =", fix));
     }
     if let BaseType::File(_) = of.base {
-        return Err(at_sign(sign, "a file has no default", "leave = out; NAME? for a file that may be left out"));
+        return Err(at_sign(
+            sign,
+            "a file has no default",
+            "leave = out; NAME? for a file that may be left out",
+        ));
     }
     let fault = trial::try_value(of, default.text);
     if let (Some(_), Some(misplaced)) = (&fault, default.split_words().iter().find(|word| word.text == "~")) {

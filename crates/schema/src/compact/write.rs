@@ -209,8 +209,9 @@ fn write_complex(
 
 /// The type by name, if nothing restricts it.
 fn plain_type(of: &ValueType) -> Option<&'static str> {
-    let is_plain =
-        of.pattern.is_none() && list_facets(of).is_empty() && !matches!(of.base, BaseType::OneOf(_) | BaseType::File(_));
+    let is_plain = of.pattern.is_none()
+        && list_facets(of).is_empty()
+        && !matches!(of.base, BaseType::OneOf(_) | BaseType::File(_));
     is_plain.then(|| base_of(of))
 }
 

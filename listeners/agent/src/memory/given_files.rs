@@ -31,19 +31,20 @@ impl FileNumbers {
             let mut places = Vec::with_capacity(found.len());
             for element in found {
                 let number = element.number.as_deref().unwrap_or_default();
-                let file = self.find_file(number).ok_or_else(|| self.describe_unknown(&element.name, number))?;
+                let file =
+                    self.find_file(number).ok_or_else(|| self.describe_unknown(&element.name, number))?;
                 let whole = payload.bytes().get(element.span.clone()).unwrap_or_default();
-                let written = std::str::from_utf8(whole).ok().and_then(|whole| {
-                    write_element(whole, &write_attributes(file), None)
-                });
+                let written = std::str::from_utf8(whole)
+                    .ok()
+                    .and_then(|whole| write_element(whole, &write_attributes(file), None));
                 places.extend(written.map(|written| (element.span, written)));
             }
-            *payload = replace_elements(payload, places).ok_or_else(|| "Its files cannot be read.".to_owned())?;
+            *payload =
+                replace_elements(payload, places).ok_or_else(|| "Its files cannot be read.".to_owned())?;
         }
         // Whatever else a model writes, it shows no file that it was not shown: it may know a hash from somewhere.
-        let is_foreign = |file: &FileReference| {
-            file.source == FileSource::Field && !self.has_hash(&file.hash)
-        };
+        let is_foreign =
+            |file: &FileReference| file.source == FileSource::Field && !self.has_hash(&file.hash);
         match list_files(payload.bytes()).into_iter().find(is_foreign) {
             Some(file) => Err(self.describe_unknown(&file.element, "")),
             None => Ok(()),

@@ -255,7 +255,9 @@ fn e20_a_file_has_types_and_a_largest_size() {
         assert_eq!(model.explain_payload(&right), None, "{text}");
         let [found] = model.find_files(&right).try_into().unwrap();
         assert_eq!(&right[found.span], format!("<photo {attributes}/>").as_bytes());
-        assert!(model.explain_payload(&report(&format!("sha256='{hash}' type='image/bmp' bytes='1'"))).is_some());
+        assert!(
+            model.explain_payload(&report(&format!("sha256='{hash}' type='image/bmp' bytes='1'"))).is_some()
+        );
         // Authors who know files by numbers write these.
         let numbered = model.with_file_numbers();
         assert_eq!(numbered.explain_payload(&report("file='2'")), None, "{text}");
