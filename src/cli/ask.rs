@@ -14,6 +14,7 @@ use systole_kit::{Payload, QName, file_reference, namespaces};
 use tokio::sync::mpsc;
 
 use super::exit::CommandExit;
+use super::local_file::LocalFile;
 use super::local_organism;
 use super::place::Place;
 use super::remote_organism::OrganismElsewhere;
@@ -27,7 +28,6 @@ use crate::limits;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::limits::FILE_BYTES;
 use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
@@ -108,7 +108,7 @@ impl AskCommand {
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
             return Err(screen.fail(CommandExit::Usage, "no question: write it after `ask`, or on stdin"));
         }
-        let files = self.files.iter().map(|path| AskedFile::read(screen, path)).collect::<Result<_, _>>()?;
+        let files = read_files(screen, &self.files)?;
         match question {
             Some(question) => asker.ask_once(&self.place, (&question, files), thread),
             None if !self.files.is_empty() => Err(screen
@@ -217,34 +217,22 @@ fn find_addressee(
     }
 }
 
-/// A file that goes with a question.
-struct AskedFile {
-    name: String,
-    bytes: Vec<u8>,
+/// Reads the files of a question.
+fn read_files(screen: Screen, paths: &[PathBuf]) -> Result<Vec<LocalFile>, CommandExit> {
+    let read = |path: &PathBuf| {
+        LocalFile::read(path).map_err(|error| {
+            system_faults::report_unread(screen, CommandExit::Usage, path, "the file", &error)
+        })
+    };
+    paths.iter().map(read).collect()
 }
 
-impl AskedFile {
-    /// Reads it. One byte more than any organism accepts is enough for the refusal as too large.
-    fn read(screen: Screen, path: &PathBuf) -> Result<AskedFile, CommandExit> {
-        let mut bytes = Vec::new();
-        let most = FILE_BYTES as u64 + 1;
-        let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-        read.map_err(|error| {
-            system_faults::report_unread(screen, CommandExit::Usage, path, "the file", &error)
-        })?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // XML cannot carry every character that a name of a file may have.
-        let name = name.chars().map(|one| if one.is_control() { '_' } else { one }).collect();
-        Ok(AskedFile { name, bytes })
-    }
-
-    /// Its reference. Of bytes without a known type the organism says so.
-    fn write(&self, inside: &mut XmlWriter) {
-        let start = inside.open("file").attr("sha256", &Digest::hash_bytes(&self.bytes).to_string());
-        let media_type = file_reference::find_type(&self.bytes).unwrap_or("unknown");
-        let start = start.attr("type", media_type).attr("bytes", &self.bytes.len().to_string());
-        start.attr("name", &self.name).empty();
-    }
+/// The reference to a file. Of bytes without a known type the organism says so.
+fn write_reference(file: &LocalFile, inside: &mut XmlWriter) {
+    let start = inside.open("file").attr("sha256", &Digest::hash_bytes(&file.bytes).to_string());
+    let media_type = file_reference::find_type(&file.bytes).unwrap_or("unknown");
+    let start = start.attr("type", media_type).attr("bytes", &file.bytes.len().to_string());
+    start.attr("name", &file.name).empty();
 }
 
 /// Asks one question after another.
@@ -268,14 +256,14 @@ enum AskedOrganism {
 impl QuestionSender {
     fn build_parcel(
         &self,
-        (question, files): (&str, Vec<AskedFile>),
+        (question, files): (&str, Vec<LocalFile>),
         thread: Option<String>,
     ) -> Result<OutgoingParcel, CommandExit> {
         let payload = match files.as_slice() {
             [] => Payload::write(namespaces::TALK, "ask", |inside| inside.text(question)),
             files => Payload::write(namespaces::TALK, "ask-with", |inside| {
                 inside.open("question").text(question);
-                files.iter().for_each(|file| file.write(inside));
+                files.iter().for_each(|file| write_reference(file, inside));
             }),
         };
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
@@ -311,7 +299,7 @@ impl QuestionSender {
     fn ask_once(
         &self,
         place: &Place,
-        (question, files): (&str, Vec<AskedFile>),
+        (question, files): (&str, Vec<LocalFile>),
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
         self.check_text(question)?;

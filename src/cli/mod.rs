@@ -41,6 +41,7 @@ mod listen_as;
 mod listener;
 mod live;
 mod live_order;
+mod local_file;
 mod local_organism;
 mod log;
 mod looking;

@@ -4,17 +4,25 @@
 //! payload on stderr. It sends nothing. An element that no listener takes, and fields that make no payload, are
 //! reported with their fix.
 
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
 use systole_kit::QName;
-use systole_kit::schema::{SchemaModel, ValueSlip, find_nearest};
+use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, ValueSlip, find_nearest};
 
 use super::exit::CommandExit;
+use super::local_file::LocalFile;
 use super::refusal_text;
 use super::screen::Screen;
+use super::system_faults;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
 use systole_doors::api_types::ApiRefusal;
+
+/// A payload, and the bytes of the files that its fields name.
+pub(super) type BuiltPayload = (Vec<u8>, Vec<Vec<u8>>);
 
 /// A payload of this element for the listener that takes it from outside.
 pub(super) fn build_message(
@@ -23,7 +31,7 @@ pub(super) fn build_message(
     element: &str,
     fields: &[String],
     to: Option<&Name>,
-) -> Result<Vec<u8>, CommandExit> {
+) -> Result<BuiltPayload, CommandExit> {
     let (name, schema) =
         find_taker(composition, element, to).map_err(|words| screen.fail(CommandExit::Usage, words))?;
     let schema = composition.schemas.get(schema.0);
@@ -34,7 +42,7 @@ pub(super) fn build_message(
             screen.fail(CommandExit::Configuration, format!("the schema of {element} cannot be read"))
         );
     };
-    build_payload(screen, &model, &name.local, fields)
+    build_with_files(screen, &model, &name.local, fields)
 }
 
 /// A payload of an element of this schema.
@@ -44,8 +52,37 @@ pub(super) fn build_payload(
     element: &str,
     fields: &[String],
 ) -> Result<Vec<u8>, CommandExit> {
+    build_with_files(screen, model, element, fields).map(|(payload, _)| payload)
+}
+
+fn build_with_files(
+    screen: Screen,
+    model: &SchemaModel,
+    element: &str,
+    fields: &[String],
+) -> Result<BuiltPayload, CommandExit> {
     let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
-    let Some(made) = model.from_fields(element, &fields) else {
+    let (files, unread, unfit) = (RefCell::new(Vec::new()), Cell::new(None), Cell::new(None));
+    let take = |given: GivenFile<'_>| {
+        let (GivenFile::Path(path) | GivenFile::Data(path)) = given;
+        let refuse = |message: String, fix: &str| RefusedFile { message, fix: fix.to_owned() };
+        let file = LocalFile::read(Path::new(path)).map_err(|error| {
+            let exit = CommandExit::Usage;
+            unread.set(Some(system_faults::report_unread(screen, exit, Path::new(path), "the file", &error)));
+            refuse(format!("{path} cannot be read"), "another file")
+        })?;
+        let taken = file.describe_reference().map_err(|refusal| {
+            unfit.set(Some(refusal.code));
+            refuse(refusal.message.to_string(), refusal.code.fix())
+        })?;
+        files.borrow_mut().push(file.bytes);
+        Ok(taken)
+    };
+    let made = model.from_fields_with_files(element, &fields, &take);
+    if let Some(exit) = unread.get() {
+        return Err(exit);
+    }
+    let Some(made) = made else {
         let known: Vec<&str> = model.elements().collect();
         let listed = format!("; there are {}", known.join(", "));
         let told = match element {
@@ -62,11 +99,11 @@ pub(super) fn build_payload(
     match made {
         Ok(made) => {
             screen.say(String::from_utf8_lossy(&made));
-            Ok(made)
+            Ok((made, files.into_inner()))
         }
         Err(slips) => {
             for slip in slips {
-                report_slip(screen, element, slip);
+                report_coded(screen, element, slip, unfit.get().unwrap_or(Code::Invalid));
             }
             Err(CommandExit::Payload)
         }
@@ -75,9 +112,13 @@ pub(super) fn build_payload(
 
 /// Reports errors in given values, in the form of a refusal.
 pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
+    report_coded(screen, element, slip, Code::Invalid);
+}
+
+fn report_coded(screen: Screen, element: &str, slip: ValueSlip, code: Code) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let refusal = ApiRefusal {
-        code: Code::Invalid.as_str().to_owned(),
+        code: code.as_str().to_owned(),
         message: slip.message,
         element: Some(element.to_owned()),
         path: Some(slip.path),
@@ -86,7 +127,7 @@ pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
         expected: Some(slip.expected),
         received: Some(slip.received),
         fix: Some(slip.fix),
-        retry_allowed: Code::Invalid.retry_allowed(),
+        retry_allowed: code.retry_allowed(),
         ..ApiRefusal::default()
     };
     refusal_text::say(screen, &refusal);

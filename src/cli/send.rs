@@ -49,6 +49,7 @@ pub(super) mod way;
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
   systole send ask "Who is there?"
+  systole send report photo=@plan.png "note=Look at the door"
   systole send --file order.xml --key order-17"#)]
 pub(super) struct SendPayload {
     #[command(flatten)]
@@ -56,7 +57,7 @@ pub(super) struct SendPayload {
     /// The element to send, made of the fields behind it
     #[arg(value_name = "ELEMENT")]
     element: Option<String>,
-    /// A field of it: limit=5, address.city=Rome, @mode=fast; a text alone
+    /// A field of it: limit=5, address.city=Rome, @mode=fast, photo=@plan.png; a text alone
     #[arg(value_name = "NAME=VALUE")]
     fields: Vec<String>,
     /// The payload, or an envelope around it; `-` is stdin, and so is nothing
@@ -105,8 +106,8 @@ impl SendPayload {
         let screen = self.place.screen();
         let elsewhere = OrganismElsewhere::find_within(&self.place, self.timeout)?;
         let log = if elsewhere.is_some() { None } else { Some(self.place.log(screen)?) };
-        let document = match &self.element {
-            None => read_document(screen, self.file.as_deref())?,
+        let (document, files) = match &self.element {
+            None => (read_document(screen, self.file.as_deref())?, Vec::new()),
             Some(element) => {
                 let composition = match &elsewhere {
                     None => self.place.organism(screen)?.composition,
@@ -136,6 +137,7 @@ impl SendPayload {
             subject: self.subject,
             wait: !self.no_wait,
             timeout: self.timeout,
+            files,
             ..OutgoingParcel::from_document(document, key)
         };
         if let Some(organism) = &elsewhere {

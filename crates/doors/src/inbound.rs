@@ -21,7 +21,8 @@ use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{
-    describe_unfit_request, refuse_message, refuse_plainly, refuse_request, refuse_stopping,
+    describe_stopping, describe_unfit_request, refuse_message, refuse_plainly, refuse_request,
+    refuse_stopping,
 };
 use crate::limits::{self, BODY_MS};
 use systole_core::types::codes::Code;
@@ -32,6 +33,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
+use systole_organism::sent_files::SentFile;
 use systole_organism::waiting::SenderReply;
 
 /// The routes of this file.
@@ -50,13 +52,17 @@ async fn accept_file(
         read_up_to(FILE_BYTES, &headers, body).await
     };
     let bytes = read.map_err(refuse_unread)?;
-    match state.front.keep_file(&client, bytes) {
-        Some(Ok(sent)) => {
-            Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response())
-        }
-        Some(Err(refusal)) => Err(refuse_message(&refusal)),
-        None => Err(refuse_stopping()),
-    }
+    let sent = keep_file(&state.front, &client, bytes).map_err(|refusal| refuse_message(&refusal))?;
+    Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response())
+}
+
+/// Keeps a file for a message of the client.
+pub(super) fn keep_file(
+    front: &OrganismHandle,
+    client: &Name,
+    bytes: Vec<u8>,
+) -> Result<SentFile, Box<Refusal>> {
+    front.keep_file(client, bytes).unwrap_or_else(|| Err(Box::new(describe_stopping())))
 }
 
 #[derive(Deserialize)]
@@ -95,7 +101,9 @@ async fn accept_message(
     let document = match json_payload::is_json(&headers) {
         true => {
             let asked = (to.as_deref(), element.as_deref());
-            match json_payload::build_payload(state.front.composition(), &client, asked, &document) {
+            let keep = |bytes| keep_file(&state.front, &client, bytes);
+            let organism = state.front.composition();
+            match json_payload::build_payload(organism, &client, asked, &document, &keep) {
                 Ok(document) => document,
                 Err(Refused { refusal, kept: None }) => return Err(refuse_message(&refusal)),
                 Err(unfit) => return Err(record_refusal(&state.front, client, key, unfit).await),

@@ -3,8 +3,12 @@
 //! A client, a listener, an element and JSON come in; the XML that is judged, stored and routed goes out, or a refusal
 //! with every mistake.
 
+use std::cell::Cell;
+
 use axum::http::{HeaderMap, header};
-use systole_kit::schema::find_nearest;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use systole_kit::schema::{GivenFile, RefusedFile, TakenFile, find_nearest};
 
 use super::mcp::tools;
 use super::request_refusals::describe_unfit_request;
@@ -15,6 +19,7 @@ use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_organism::sent_files::SentFile;
 use systole_show::columns::plain;
 
 /// Whether a body is JSON, by its header.
@@ -29,6 +34,7 @@ pub(super) fn build_payload(
     client: &Name,
     (to, element): (Option<&str>, Option<&str>),
     text: &[u8],
+    keep: KeepFile<'_>,
 ) -> Result<Vec<u8>, Refused> {
     let bare = |refusal: Refusal| Refused { refusal, kept: None };
     let Some(element) = element else {
@@ -54,23 +60,38 @@ pub(super) fn build_payload(
         let fix = "to=LISTENER&element=NAME; the page /send lists what you may send";
         return Err(bare(describe_unfit_request(words).fixed_by(fix)));
     };
-    build_from_json(organism, found.taken, text)
+    build_from_json(organism, found.taken, text, keep)
 }
 
-/// The payload that JSON makes of an element.
+/// Keeps the bytes of a file for a message of the client.
+pub(super) type KeepFile<'k> = &'k dyn Fn(Vec<u8>) -> Result<SentFile, Box<Refusal>>;
+
+/// The payload that JSON makes of an element. The bytes of its files may be in the JSON.
 pub(super) fn build_from_json(
     organism: &Composition,
     taken: &ElementSchema,
     text: &[u8],
+    keep: KeepFile<'_>,
 ) -> Result<Vec<u8>, Refused> {
     let element = &*taken.name.local;
-    let made =
-        tools::find_model(organism, taken.schema).and_then(|model| model.from_json_text(element, text));
+    let model = tools::find_model(organism, taken.schema);
+    let unfit = Cell::new(None);
+    let made = model.and_then(|model| {
+        model.from_json_with_files(element, text, &|given| {
+            take_file(given, keep).map_err(|refusal| {
+                let fix = refusal.fix.as_deref().unwrap_or(refusal.code.fix()).to_owned();
+                unfit.set(unfit.get().or(Some(refusal.code)));
+                RefusedFile { message: refusal.message.to_string(), fix }
+            })
+        })
+    });
     match made {
         Some(Ok(document)) => Ok(document),
         Some(Err(slips)) => {
             let kept = Some(cut_excerpt(text, 0));
-            Err(Refused { refusal: refuse_slips(element, slips), kept })
+            let mut refusal = refuse_slips(element, slips);
+            refusal.code = unfit.get().unwrap_or(refusal.code);
+            Err(Refused { refusal, kept })
         }
         // The file was checked with the same model.
         None => {
@@ -78,4 +99,16 @@ pub(super) fn build_from_json(
             Err(Refused { refusal: Refusal::new(Code::IngressUnavailable, words), kept: None })
         }
     }
+}
+
+/// Keeps a file whose bytes are in the JSON.
+fn take_file(given: GivenFile<'_>, keep: KeepFile<'_>) -> Result<TakenFile, Box<Refusal>> {
+    let (GivenFile::Data(text) | GivenFile::Path(text)) = given;
+    let bytes = BASE64_STANDARD.decode(text).map_err(|fault| {
+        let words = format!("data is not base64: {fault}");
+        Refusal::new(Code::Invalid, words)
+            .fixed_by("\"data\": the bytes of the file in base64, with its padding")
+    })?;
+    let SentFile { hash, media_type, bytes } = keep(bytes)?;
+    Ok(TakenFile { hash: hash.to_string(), media_type: media_type.to_owned(), bytes, name: None })
 }

@@ -1,11 +1,11 @@
 //! The documents that records name by their hashes: configurations with their schemas, refused bytes, files, prompts, and
 //! answers of models, and what holds them.
 
-use systole_kit::file_reference;
+use systole_kit::file_reference::{self, FileSource};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use systole_core::types::ids::Digest;
-use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_queries::glance::attribute;
 
 /// What a document is to the record that names it.
@@ -23,7 +23,7 @@ pub enum DocumentUse {
     Answer,
     /// A file that a client sent with a request.
     File,
-    /// A file in the answer of a tool. Only the tool's listener says that the log has it.
+    /// A file in the answer of a tool, or in what another listener says. Only that listener says that the log has it.
     Content,
 }
 
@@ -50,7 +50,7 @@ impl DocumentUse {
             DocumentUse::Grammar => "the grammar of an answer",
             DocumentUse::Answer => "the answer of a model",
             DocumentUse::File => "a file",
-            DocumentUse::Content => "the content of a tool's answer",
+            DocumentUse::Content => "the content of a listener's answer",
         }
     }
 
@@ -65,7 +65,7 @@ impl DocumentUse {
     }
 
     /// The documents that a record with this kind and body names besides its configuration.
-    pub fn list_named_in(kind: &str, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
+    pub fn list_named_in(kind: &str, code: Option<&str>, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
         let named: Vec<(String, DocumentUse)> = if kind == RecordKind::Refusal.as_str() {
             let refused = attribute(body, "system-error", "hash");
             refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
@@ -83,8 +83,14 @@ impl DocumentUse {
             }
         } else {
             let files = file_reference::list_files(body).into_iter();
-            let what = |is_asked| if is_asked { DocumentUse::File } else { DocumentUse::Content };
-            files.map(|file| (file.hash, what(file.is_asked))).collect()
+            // A client's message and its files are one commit. What a listener says of a file is its own word.
+            let is_request = code == Some(MessageRole::Request.as_str());
+            let what = |source| match source {
+                FileSource::Question => DocumentUse::File,
+                FileSource::Field if is_request => DocumentUse::File,
+                FileSource::Field | FileSource::Tool => DocumentUse::Content,
+            };
+            files.map(|file| (file.hash, what(file.source))).collect()
         };
         named.into_iter().filter_map(|(hash, what)| Some((Digest::parse(&hash).ok()?, what))).collect()
     }
@@ -93,6 +99,10 @@ impl DocumentUse {
     pub fn list_named_by(record: &Record) -> impl Iterator<Item = (Digest, DocumentUse)> {
         let header = &record.header;
         let config = std::iter::once((header.config, DocumentUse::Configuration));
-        config.chain(DocumentUse::list_named_in(header.kind.as_str(), &record.body))
+        config.chain(DocumentUse::list_named_in(
+            header.kind.as_str(),
+            header.code.map(RecordCode::as_str),
+            &record.body,
+        ))
     }
 }

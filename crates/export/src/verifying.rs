@@ -128,7 +128,8 @@ impl ExportWalk {
         self.times = Some((first.min(record.time.clone()), last.max(record.time.clone())));
         let config = parse_digest(&record.config).map(|config| (config, DocumentUse::Configuration));
         let body = hashed.body.as_deref().unwrap_or_default();
-        let named = config.into_iter().chain(DocumentUse::list_named_in(&record.kind, body));
+        let named =
+            config.into_iter().chain(DocumentUse::list_named_in(&record.kind, record.code.as_deref(), body));
         for (hash, what) in named.filter(|(_, what)| !what.may_be_missing()) {
             self.named.entry(hash).or_insert((position, what));
         }

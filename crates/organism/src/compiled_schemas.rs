@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use systole_kit::Payload;
-use systole_kit::schema::SchemaModel;
+use systole_kit::schema::{FileElement, SchemaModel};
 
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::body_parts::BodyHole;
@@ -148,7 +148,11 @@ fn explain_refusal(model: Option<&SchemaModel>, payload: &Payload, theirs: &str)
             .of_element(&*payload.name().local);
     };
     let place = payload.place_of(finding.offset);
-    let mut refusal = Refusal::new(Code::Invalid, finding.message).of_element(finding.element);
+    let is_of_file = |file: FileElement| file.span.contains(&finding.offset);
+    let is_unfit = ["/@type", "/@bytes"].iter().any(|end| finding.path.ends_with(end))
+        && model.is_some_and(|model| model.find_files(payload.bytes()).into_iter().any(is_of_file));
+    let code = if is_unfit { Code::UnfitFile } else { Code::Invalid };
+    let mut refusal = Refusal::new(code, finding.message).of_element(finding.element);
     refusal.path = Some(finding.path);
     refusal.at = Some((place.line, place.column));
     refusal.expected = Some(finding.expected);

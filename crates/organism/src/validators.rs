@@ -333,7 +333,8 @@ impl ValidatorThread {
                 admit::admit_amendment(page, to, document, compiled_schemas)
             }
         };
-        judged.map(|_| ()).map_err(|refused| Box::new(refused.refusal))
+        let admitted = judged.map_err(|refused| Box::new(refused.refusal))?;
+        admitted.files().map(|_| ()).map_err(|refusal| Box::new(refusal.clone()))
     }
 
     fn judge_document(

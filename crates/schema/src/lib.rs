@@ -9,6 +9,7 @@ mod build;
 pub mod compact;
 mod diff;
 mod explain;
+mod files;
 mod finding;
 mod form;
 mod grammar;
@@ -28,7 +29,9 @@ mod violation;
 mod word;
 
 pub use build::given::ValueSlip;
+pub use build::{GivenFile, RefusedFile, TakeFile, TakenFile};
 pub use diff::{ChangeEffect, ElementChange, ElementDiff, PartChange};
+pub use files::FileElement;
 pub use finding::PayloadFinding;
 pub use grammar::{AddedAttribute, Grammar, NoGrammar};
 pub use json::schema::{ILLEGAL, JsonSchema};
@@ -110,6 +113,29 @@ impl SchemaModel {
     /// The bytes of a judged payload that hold values marked `systole:sensitive`, in order.
     pub fn find_sensitive(&self, payload: &[u8]) -> Vec<std::ops::Range<usize>> {
         sensitive::find_places(&self.schema, payload)
+    }
+
+    /// The elements of a payload that `systole:file` marks, in order. The payload may not fit the schema.
+    pub fn find_files(&self, payload: &[u8]) -> Vec<FileElement> {
+        files::find_elements(&self.schema, payload)
+    }
+
+    /// Whether any element refers to a file.
+    pub fn has_files(&self) -> bool {
+        self.schema.has_files
+    }
+
+    /// The same schema for authors who know files by numbers: each element that refers to a file has `file` as its only
+    /// attribute.
+    #[must_use]
+    pub fn with_file_numbers(&self) -> Self {
+        Self { schema: files::number_files(&self.schema, shape::ComplexContent::Empty) }
+    }
+
+    /// The same, with words about the file in the element.
+    #[must_use]
+    pub fn with_file_words(&self) -> Self {
+        Self { schema: files::number_files(&self.schema, shape::ComplexContent::Free) }
     }
 
     /// Whether a global element is annotated with `systole:together="change-set"`, so that all such payloads of one
@@ -195,11 +221,36 @@ impl SchemaModel {
     /// # Errors
     /// Every error, with all missing parts at once.
     pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
+        self.build_from_fields(element, arguments, None)
+    }
+
+    /// The same, with a file for each `name=@path` of an element that refers to one.
+    ///
+    /// # Errors
+    /// Every error, with all missing parts at once.
+    pub fn from_fields_with_files(
+        &self,
+        element: &str,
+        arguments: &[&str],
+        files: TakeFile<'_>,
+    ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
+        self.build_from_fields(element, arguments, Some(files))
+    }
+
+    fn build_from_fields(
+        &self,
+        element: &str,
+        arguments: &[&str],
+        files: Option<TakeFile<'_>>,
+    ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
         let declaration = self.schema.find_global(element)?;
         let given = build::fields::read_fields(&self.schema, declaration, arguments);
-        Some(given.and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::ValueManner::Fields, None)
-        }))
+        let manner = build::given::ValueManner::Fields;
+        Some(
+            given.and_then(|given| {
+                build::build_payload(&self.schema, declaration, &given, manner, None, files)
+            }),
+        )
     }
 
     /// A payload as JSON, in the form that `json_schema` describes. Missing elements with a default have their
@@ -223,7 +274,14 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = json::text::read_value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::ValueManner::Json, None)
+            build::build_payload(
+                &self.schema,
+                declaration,
+                &given,
+                build::given::ValueManner::Json,
+                None,
+                None,
+            )
         }))
     }
 
@@ -253,6 +311,28 @@ impl SchemaModel {
     /// # Errors
     /// Every error, with all missing parts at once.
     pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
+        self.build_from_text(element, json, None)
+    }
+
+    /// The same, with a file for each `{"type": …, "data": BASE64}` of an element that refers to one.
+    ///
+    /// # Errors
+    /// Every error, with all missing parts at once.
+    pub fn from_json_with_files(
+        &self,
+        element: &str,
+        json: &[u8],
+        files: TakeFile<'_>,
+    ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
+        self.build_from_text(element, json, Some(files))
+    }
+
+    fn build_from_text(
+        &self,
+        element: &str,
+        json: &[u8],
+        files: Option<TakeFile<'_>>,
+    ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
         let declaration = self.schema.find_global(element)?;
         let given = json::text::read_text(json, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
@@ -262,6 +342,7 @@ impl SchemaModel {
                 &given,
                 build::given::ValueManner::Json,
                 Some(json),
+                files,
             )
         }))
     }

@@ -26,6 +26,8 @@ pub(crate) struct SchemaShape {
     pub(crate) types: Vec<TypeShape>,
     /// Whether any value is marked as sensitive.
     pub(crate) has_sensitive: bool,
+    /// Whether any element is marked as a file.
+    pub(crate) has_files: bool,
     /// The place of a global element in `elements`, by namespace and local name.
     places: HashMap<Arc<str>, HashMap<String, usize>>,
 }
@@ -96,7 +98,8 @@ impl Declaration {
     }
 }
 
-/// What an element is outside XML: the annotations `systole:tool`, `systole:together` and those that begin with `systole:json`.
+/// What an element is outside XML: the annotations `systole:tool`, `systole:file`, `systole:together` and those that begin
+/// with `systole:json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ElementMarks {
     /// The name of the tool that it stands for.
@@ -105,6 +108,8 @@ pub(crate) struct ElementMarks {
     pub(crate) together: bool,
     /// Whether what is between its tags can be erased from the record.
     pub(crate) sensitive: bool,
+    /// Whether it refers to a file.
+    pub(crate) file: bool,
     /// Its key in JSON, if that is not its name.
     pub(crate) key: Option<String>,
     pub(crate) null: JsonNull,

@@ -1,12 +1,27 @@
 //! Files that a payload refers to. Their bytes are in the log under their hash. What refers to a file is an `<other>` in
-//! the answer of an MCP tool, or a `<file>` in a question to an agent.
+//! the answer of an MCP tool, a `<file>` in a question to an agent, or a file field: an element of any other vocabulary
+//! with exactly the attributes of a reference. A schema declares a file field with `systole:file`.
 //!
 //! A document comes in, references go out. This module does not decide who may read the bytes.
 
 use std::ops::Range;
 
-use crate::gate::{GateStep, XmlGate};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::{DocumentLimits, Fault, namespaces};
+
+/// The media types of the files that a model may take.
+pub const FILE_TYPES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+
+/// What refers to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSource {
+    /// A question to an agent.
+    Question,
+    /// The answer of an MCP tool.
+    Tool,
+    /// A file field.
+    Field,
+}
 
 /// A file that a payload refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +34,10 @@ pub struct FileReference {
     pub bytes: Option<u64>,
     /// What its sender calls it.
     pub name: Option<String>,
-    /// Whether a client sent it with a question.
-    pub is_asked: bool,
+    /// What refers to it.
+    pub source: FileSource,
+    /// The local name of the element that refers to it.
+    pub element: String,
     /// The element that refers to it: its bytes in the payload.
     pub span: Range<usize>,
 }
@@ -38,7 +55,7 @@ pub fn find_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The files that a payload refers to, in order. Other payloads than those of MCP and of questions refer to none.
+/// The files that a payload refers to, in order.
 #[must_use]
 pub fn list_files(payload: &[u8]) -> Vec<FileReference> {
     read_files(payload).unwrap_or_default()
@@ -59,32 +76,57 @@ fn read_files(payload: &[u8]) -> Result<Vec<FileReference>, Fault> {
         match step {
             GateStep::Open(tag) => {
                 let referring = match gate.find_namespace(&tag) {
-                    Some(namespaces::MCP) => Some("other"),
-                    Some(namespaces::TALK) => Some("file"),
+                    Some(namespaces::MCP) => Some(("other", FileSource::Tool)),
+                    Some(namespaces::TALK) => Some(("file", FileSource::Question)),
                     _ => None,
                 };
                 if gate.depth() == 1 {
                     outer = referring;
                 }
-                if outer.is_none() {
-                    return Ok(found);
-                }
-                let value = |name: &str| gate.find_attribute(name).map(|value| value.into_owned());
-                let hash = value(ATTRIBUTE).filter(|_| referring == outer && outer == Some(tag.local));
-                open = hash.map(|hash| FileReference {
-                    hash,
-                    media_type: value("type").unwrap_or_default(),
-                    bytes: value("bytes").and_then(|bytes| bytes.trim().parse().ok()),
-                    name: value("name"),
-                    is_asked: outer == Some("file"),
-                    span: gate.offset()..gate.offset(),
-                });
+                open = match referring {
+                    Some((name, source)) if referring == outer && name == tag.local => {
+                        read_reference(&gate, &tag, source)
+                    }
+                    Some(_) => None,
+                    None => {
+                        read_reference(&gate, &tag, FileSource::Field).filter(|file| is_field(&gate, file))
+                    }
+                };
+            }
+            GateStep::Text(text) => {
+                open =
+                    open.filter(|file: &FileReference| file.source != FileSource::Field || text.is_blank());
             }
             GateStep::Close => closed = open.take(),
             GateStep::Done => return Ok(found),
-            GateStep::Text(_) | GateStep::Instruction => {}
+            GateStep::Instruction => {}
         }
     }
+}
+
+/// The reference that an element makes with its attributes, if it has a hash.
+fn read_reference(gate: &XmlGate<'_>, tag: &XmlTag<'_>, source: FileSource) -> Option<FileReference> {
+    let value = |name: &str| gate.find_attribute(name).map(|value| value.into_owned());
+    Some(FileReference {
+        hash: value(ATTRIBUTE)?,
+        media_type: value("type").unwrap_or_default(),
+        bytes: value("bytes").and_then(|bytes| bytes.trim().parse().ok()),
+        name: value("name"),
+        source,
+        element: tag.local.to_owned(),
+        span: gate.offset()..gate.offset(),
+    })
+}
+
+/// Whether the attributes are exactly those that the schema of a file field admits. Other payloads may name hashes, too.
+fn is_field(gate: &XmlGate<'_>, file: &FileReference) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_known = |name: &str| [ATTRIBUTE, "type", "bytes", "name"].contains(&name);
+    gate.attributes().iter().all(|one| !one.prefix.is_empty() || is_known(one.local))
+        && file.hash.len() == 64
+        && file.hash.bytes().all(is_digit)
+        && FILE_TYPES.contains(&file.media_type.as_str())
+        && file.bytes.is_some()
 }
 
 /// The attribute that has the hash.
@@ -92,7 +134,7 @@ const ATTRIBUTE: &str = "sha256";
 
 #[cfg(test)]
 mod tests {
-    use super::list_files;
+    use super::{FileSource, list_files};
 
     #[test]
     fn the_files_of_a_tool_are_found_with_their_places() {
@@ -112,6 +154,32 @@ mod tests {
         let found = list_files(asked);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].name.as_deref(), Some("plan & sketch.png"));
+    }
+
+    #[test]
+    fn a_file_field_is_an_element_with_exactly_the_attributes_of_a_reference() {
+        let hash = "0123456789abcdef".repeat(4);
+        let report = format!(
+            r#"<x:wrap xmlns:x="urn:x"><r:report xmlns:r="urn:r"><r:photo r:note="1" sha256="{hash}" type="image/png" bytes="68" name="a.png">
+</r:photo><r:page type="application/pdf" bytes="9" sha256="{hash}"/></r:report></x:wrap>"#
+        );
+        let found = list_files(report.as_bytes());
+        let shown: Vec<_> =
+            found.iter().map(|file| (file.element.as_str(), file.bytes, file.source)).collect();
+        assert_eq!(shown, [("photo", Some(68), FileSource::Field), ("page", Some(9), FileSource::Field)]);
+        assert!(report[found[0].span.clone()].ends_with("</r:photo>"));
+        let right = format!(r#"sha256="{hash}" type="image/png" bytes="68""#);
+        for inside in [
+            format!(r#"<photo {right} of="b"/>"#),
+            format!(r#"<photo {right}>text</photo>"#),
+            format!(r#"<photo {right}><a/></photo>"#),
+            format!(r#"<photo sha256="{hash}" type="image/png"/>"#),
+            format!(r#"<photo sha256="{hash}" bytes="68"/>"#),
+            format!(r#"<photo sha256="{hash}" type="image/svg+xml" bytes="68"/>"#),
+            format!(r#"<photo sha256="{}" type="image/png" bytes="68"/>"#, hash.to_uppercase()),
+        ] {
+            assert_eq!(list_files(format!(r#"<a xmlns="urn:a">{inside}</a>"#).as_bytes()), [], "{inside}");
+        }
     }
 
     #[test]

@@ -48,6 +48,9 @@ impl Default for DocumentLimits {
     }
 }
 
+/// Bytes of a file that a client sends for a message.
+pub const FILE_BYTES: usize = 8 << 20;
+
 // What the reader keeps and shows
 
 /// Bytes of a stray piece without a line feed, or of a start tag that is still examined.

@@ -147,6 +147,7 @@ impl Agent {
         let allowed = TurnRules { only_final, nonce: &conversation.nonce, tasks_given, told_early, judging };
         let CallTerms { agent, contracts, .. } = &*conversation.terms;
         let mut taken = dialect::read_answer(agent, contracts, &heard, allowed);
+        conversation.files.fill_in(contracts, &mut taken);
         self.look_for_mark(&conversation, &heard, &mut taken);
         if conversation.told_to_think {
             taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");

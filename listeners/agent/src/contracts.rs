@@ -64,11 +64,11 @@ pub struct SchemaFault {
 impl AgentContracts {
     pub(crate) fn from_spec(agent: &AgentSpec) -> Result<Self, SchemaFault> {
         let shelf = SchemaReader { agent };
-        let judged = shelf.read_all(&agent.accepts)?;
+        let judged = shelf.read_shown(&agent.accepts)?;
         let (finals, core_tools) = (shelf.read_all(&agent.returns)?, agent.core_tools.clone());
         let mut contracts = Self { actions: Vec::new(), finals, goal: None, core_tools, judged };
         for peer in &agent.peers {
-            contracts.judged.extend(shelf.read_all(&peer.returns)?);
+            contracts.judged.extend(shelf.read_shown(&peer.returns)?);
             for taken in peer.accepts.iter().filter(|taken| !is_made(&taken.element)) {
                 let same = |action: &&mut PeerAction| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
@@ -113,6 +113,13 @@ impl AgentContracts {
             model.explain_payload(payload.bytes()).is_none() && model.declares_all(payload.bytes())
         };
         known.into_iter().any(|known| judges(&known.model))
+    }
+
+    /// The model by which the agent's model writes a payload; `None` if its element is not of a peer or a final.
+    pub(crate) fn find_written(&self, element: &QName) -> Option<&SchemaModel> {
+        let actions = self.actions.iter().map(|action| &action.known);
+        let found = actions.chain(&self.finals).find(|known| known.element == *element)?;
+        Some(&found.model)
     }
 
     /// The only answer, if its content is only text, so that a result in words can fill it.
@@ -199,8 +206,21 @@ impl SchemaReader<'_> {
         contracts.iter().map(|contract| self.read_contract(contract)).collect()
     }
 
+    /// An element as the model writes it: it knows files by their numbers.
     fn read_contract(&self, contract: &ElementContract) -> Result<ElementModel, SchemaFault> {
-        Ok(ElementModel { element: contract.element.clone(), model: self.read_model(contract.schema)? })
+        let model = self.read_model(contract.schema)?;
+        let model = if model.has_files() { Arc::new(model.with_file_numbers()) } else { model };
+        Ok(ElementModel { element: contract.element.clone(), model })
+    }
+
+    /// Elements as the model is shown them: with a line in each that refers to a file.
+    fn read_shown(&self, contracts: &[ElementContract]) -> Result<Vec<ElementModel>, SchemaFault> {
+        let read = |contract: &ElementContract| {
+            let model = self.read_model(contract.schema)?;
+            let model = if model.has_files() { Arc::new(model.with_file_words()) } else { model };
+            Ok(ElementModel { element: contract.element.clone(), model })
+        };
+        contracts.iter().map(read).collect()
     }
 
     fn read_model(&self, at: usize) -> Result<Arc<SchemaModel>, SchemaFault> {

@@ -39,6 +39,9 @@ NEEDED = ["statement.json", "records.jsonl", "documents.jsonl"]
 LINE = 64 * MIB
 CORE = "https://xml-pipeline.org/ns/core/v1"
 TALK = "https://xml-pipeline.org/ns/talk/v1"
+MCP = "https://xml-pipeline.org/ns/mcp/v1"
+FILE = {"sha256", "type", "bytes"}
+FILE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 LISTENER = "urn:systole:listener:v1"
 # The records whose whole body may be erased: no state is made from it.
 ERASABLE = {
@@ -344,7 +347,8 @@ class Record:
         if root and root[0] == f"{LISTENER} journal" and root[1].get("kind") == "model-result":
             found += [(hash, "the answer of a model") for hash in root[1].get("blobs", "").split()]
         if self.body is not None and self.fields["kind"] not in ("journal", "refusal"):
-            found += [(hash, "a file") for hash in files_of(self.body)]
+            is_request = self.fields["code"] == "request"
+            found += [(hash, "a file") for hash in files_of(self.body, is_request)]
         return [(hash, what) for hash, what in found if re.fullmatch("[0-9a-f]{64}", hash)]
 
     def may_be_erased(self):
@@ -396,16 +400,34 @@ def root_of(body):
     return None
 
 
-def files_of(body):
-    """The hashes of the files of a question to an agent."""
-    found, names = [], []
+def is_field(attributes):
+    """Whether an element refers to a file: it has exactly the attributes that the schema of a file field admits."""
+    own = {name: value for name, value in attributes.items() if " " not in name}
+    return (
+        set(own) in (FILE, FILE | {"name"}) and re.fullmatch("[0-9a-f]{64}", own["sha256"]) is not None
+        and own["type"] in FILE_TYPES and re.fullmatch(r"\s*\+?[0-9]+\s*", own["bytes"]) is not None
+    )
+
+
+def files_of(body, is_request):
+    """The hashes of the files of a question to an agent, and of the file fields of a request."""
+    found, names, open_field = [], [], []
 
     def start(name, attributes):
         names.append(name)
-        if not names[0].startswith(f"{TALK} "):
-            raise Root(name, attributes)
-        if name == f"{TALK} file" and "sha256" in attributes:
+        open_field.clear()
+        if name == f"{TALK} file" and names[0].startswith(f"{TALK} ") and "sha256" in attributes:
             found.append(attributes["sha256"])
+        elif is_request and not name.startswith((f"{TALK} ", f"{MCP} ")) and is_field(attributes):
+            open_field.append(attributes["sha256"])
+
+    def text(data):
+        if data.strip(" \t\r\n"):
+            open_field.clear()
+
+    def end(_):
+        found.extend(open_field)
+        open_field.clear()
 
     def refuse(*_):
         raise ValueError("a document type")
@@ -414,9 +436,10 @@ def files_of(body):
         return found
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
+    parser.EndElementHandler, parser.CharacterDataHandler = end, text
     try:
         parser.Parse(body, True)
-    except (Root, expat.ExpatError, ValueError):
+    except (expat.ExpatError, ValueError):
         return []
     return found
 

@@ -68,7 +68,9 @@ impl TrialCommand {
             [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
                 let (composition, listener) = self.of_file(screen, one)?;
                 let request = self.read_request(screen, |element, fields| {
-                    payload_from_fields::build_message(screen, &composition, element, fields, Some(&listener))
+                    let to = Some(&listener);
+                    let built = payload_from_fields::build_message(screen, &composition, element, fields, to);
+                    built.map(|(payload, _)| payload)
                 })?;
                 (composition, listener, request)
             }

@@ -53,7 +53,7 @@ pub struct Door<'a> {
 impl Door<'_> {
     /// Judges a payload under that schema.
     pub fn judge_payload(&mut self, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
-        if let Some(refusal) = sent_files::refuse_files(&payload) {
+        if let Some(refusal) = sent_files::refuse_question(&payload) {
             return Err(to_refused(refusal));
         }
         self.judge.judge_payload(self.composition.hash, schema, payload)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole_wire::file_reference::{self, FileReference};
+use systole_wire::file_reference::{self, FileReference, FileSource};
 use systole_wire::payload::Payload;
 
 use crate::types::codes::Code;
@@ -49,7 +49,7 @@ pub(crate) fn find_files(payload: &[u8], find: FindFile<'_>) -> Result<Vec<Arc<[
     if parts > FILE_BYTES / ANSWER_BYTES {
         let words = format!("the files of a message have together at most {FILE_BYTES} bytes");
         let refusal = Refusal::new(Code::UnfitFile, words).of_element("file");
-        return Err(refusal.fixed_by("ask about them in several messages"));
+        return Err(refusal.fixed_by("send them in several messages"));
     }
     Ok(found)
 }
@@ -61,10 +61,10 @@ fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<
         FoundFile::Unknown => {
             let words = format!("file {number}: you sent no bytes with this hash before, or too long ago");
             let refusal = Refusal::new(Code::UnknownFile, words).with_received(file.hash.clone());
-            return Err(refusal.of_element("file"));
+            return Err(refusal.of_element(&*file.element));
         }
     };
-    let media_type = find_type(&bytes).map_err(|refusal| refusal.of_element("file"))?;
+    let media_type = find_type(&bytes).map_err(|refusal| refusal.of_element(&*file.element))?;
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if file.media_type != media_type || file.bytes != Some(length) {
         let words = format!("file {number} has another type or size than the message says");
@@ -72,15 +72,29 @@ fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<
         return Err(Refusal::new(Code::UnfitFile, words)
             .with_expected(format!("type=\"{media_type}\" bytes=\"{length}\""))
             .with_received(format!("type=\"{}\" bytes=\"{said}\"", file.media_type))
-            .of_element("file"));
+            .of_element(&*file.element));
     }
     Ok(Some(bytes))
 }
 
 /// Why a payload is refused that is no new message from outside: it could refer to files of others by their hashes.
 pub(crate) fn refuse_files(payload: &Payload) -> Option<Refusal> {
-    let refers = payload.name().is_named(systole_wire::namespaces::TALK, "ask-with");
-    let words = "only a new message from outside brings files";
-    refers
-        .then(|| Refusal::new(Code::UnknownFile, words).fixed_by("ask without files").of_element("ask-with"))
+    let found = file_reference::list_files(payload.bytes()).into_iter();
+    let field = found.filter(|file| file.source == FileSource::Field).map(|file| file.element).next();
+    match field {
+        Some(element) => {
+            Some(make_refusal("send it without a file, or as a new message").of_element(element))
+        }
+        None => refuse_question(payload),
+    }
+}
+
+/// Why a listener's payload is refused: only clients ask about files. A file field of a listener has what the listener got.
+pub(crate) fn refuse_question(payload: &Payload) -> Option<Refusal> {
+    let is_question = payload.name().is_named(systole_wire::namespaces::TALK, "ask-with");
+    is_question.then(|| make_refusal("ask without files").of_element("ask-with"))
+}
+
+fn make_refusal(fix: &str) -> Refusal {
+    Refusal::new(Code::UnknownFile, "only a new message from outside brings files").fixed_by(fix)
 }

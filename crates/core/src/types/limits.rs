@@ -72,7 +72,7 @@ pub const RECALL_CHARACTERS: u64 = 32_768;
 /// a larger message gets its own page.
 pub const ANSWER_BYTES: usize = 256 << 10;
 /// Bytes of a file that a client sends.
-pub const FILE_BYTES: usize = 8 << 20;
+pub const FILE_BYTES: usize = systole_wire::limits::FILE_BYTES;
 /// Todo lists with different conditions that one call may have. They are stored in its thread's row.
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. They are stored in its row.

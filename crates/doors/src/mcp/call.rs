@@ -7,7 +7,7 @@ use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::api_types::ApiReceipt;
-use crate::inbound::choose_key;
+use crate::inbound::{choose_key, keep_file};
 use crate::json_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
@@ -39,7 +39,9 @@ pub(super) async fn begin_call(
     let organism = front.composition().clone();
     let tool = tools::find_tool(&organism, client, name)?;
     let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
-    let document = match json_payload::build_from_json(&organism, tool.taken, arguments.as_bytes()) {
+    let keep = |bytes| keep_file(front, client, bytes);
+    let made = json_payload::build_from_json(&organism, tool.taken, arguments.as_bytes(), &keep);
+    let document = match made {
         Ok(document) => document,
         Err(Refused { refusal, kept: None }) => {
             return Err(RpcFault::refuse_unavailable(refusal.message.to_string()));

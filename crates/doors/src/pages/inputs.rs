@@ -41,6 +41,7 @@ enum InputKind {
     Lines { rows: usize, is_xml: bool },
     Options(Vec<InputOption>),
     Group(FormInputs),
+    File { held: Vec<(String, String)>, accept: String, is_held: bool },
     OneOf { options: Vec<InputOption>, alternatives: Vec<AlternativeView> },
     Several { places: FormInputs, more: Option<String> },
 }
@@ -70,6 +71,16 @@ impl FormInputs {
         FormInputs::all(&form.fields, InputSurroundings { mistakes, shows })
     }
 
+    /// Whether one of the fields takes a file.
+    pub(super) fn has_files(&self) -> bool {
+        self.fields.iter().any(|field| match &field.kind {
+            InputKind::File { .. } => true,
+            InputKind::Group(inner) | InputKind::Several { places: inner, .. } => inner.has_files(),
+            InputKind::OneOf { alternatives, .. } => alternatives.iter().any(|one| one.inner.has_files()),
+            InputKind::Line(_) | InputKind::Lines { .. } | InputKind::Options(_) => false,
+        })
+    }
+
     /// No fields.
     pub(super) fn none() -> FormInputs {
         FormInputs { fields: Vec::new() }
@@ -91,7 +102,11 @@ impl FormInputs {
 
 impl InputView {
     fn of(field: &FormField, context: InputSurroundings<'_>) -> InputView {
-        let mine = context.mistakes.iter().filter(|mistake| mistake.name == field.name);
+        // A reference is one thing to a person.
+        let inside = format!("{}/", field.name);
+        let is_mine =
+            |name: &str| name == field.name || (!field.accept.is_empty() && name.starts_with(&inside));
+        let mine = context.mistakes.iter().filter(|mistake| is_mine(&mistake.name));
         let asks = field.may_be_kept();
         InputView {
             name: field.name.clone(),
@@ -132,6 +147,11 @@ impl InputKind {
             FormInput::Choice(values) => {
                 InputKind::Options(options(values.iter().map(String::as_str), value))
             }
+            FormInput::Group(fields) if !field.accept.is_empty() => InputKind::File {
+                held: fields.iter().map(|inner| (inner.name.clone(), inner.value.clone())).collect(),
+                accept: field.accept.join(","),
+                is_held: fields.iter().any(FormField::has_values),
+            },
             FormInput::Group(fields) => InputKind::Group(FormInputs::all(fields, context)),
             FormInput::OneOf(alternatives) => {
                 let option = |one: &FormAlternative| InputOption {
@@ -213,6 +233,9 @@ fn field_as_json(field: &FormField) -> Value {
         FormInput::Time => ("time", json!({})),
         FormInput::DateTime => ("date-time", json!({})),
         FormInput::Xml => ("xml", json!({})),
+        FormInput::Group(fields) if !field.accept.is_empty() => {
+            ("file", json!({"fields": fields_as_json(fields), "accept": field.accept}))
+        }
         FormInput::Group(fields) => ("group", json!({"fields": fields_as_json(fields)})),
         FormInput::OneOf(alternatives) => {
             let one = |one: &FormAlternative| json!({"value": one.value, "label": one.label, "fields": fields_as_json(&one.fields)});

@@ -4,7 +4,7 @@
 
 use systole_kit::schema::{FormMistake, FormValues, SchemaModel, find_nearest};
 
-use super::forms::{Fields, find_filled};
+use super::forms::{self, Fields, find_filled};
 use super::inputs;
 use super::page_request::PageRequest;
 use super::verdict::VerdictView;
@@ -81,6 +81,11 @@ impl<'o> SendRequest<'o> {
                 Err(mistake) => mistakes.push(mistake),
             }
         }
+        mistakes.extend(forms::list_refused(fields).map(|(name, words)| FormMistake {
+            name: name.to_owned(),
+            message: words.to_owned(),
+            expected: String::new(),
+        }));
         if let Some(more) = field(fields, "more") {
             values = values.with_more(more);
         }

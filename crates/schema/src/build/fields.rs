@@ -307,6 +307,14 @@ impl<'m> FieldArguments<'m> {
         if matches!(field.value, "" | NOTHING) {
             return Ok(FieldPlacement::Yes);
         }
+        // The path of a file, in place of a reference to it.
+        if declaration.marks.file && field.value.starts_with('@') {
+            if entries.iter().any(|(known, _)| known == OWN) {
+                return Ok(FieldPlacement::Full);
+            }
+            entries.push((OWN.to_owned(), make_leaf(field.value, field.at)));
+            return Ok(FieldPlacement::Yes);
+        }
         let keys = value_messages::field_names(record);
         let message = match keys.as_slice() {
             [] => format!("{}: holds nothing", declaration.name),
@@ -314,6 +322,9 @@ impl<'m> FieldArguments<'m> {
         };
         let fix = match keys.first() {
             None => format!("write {}= without a value", field.name),
+            Some(_) if declaration.marks.file => {
+                format!("write {}=@PATH", field.whole.split('=').next().unwrap_or_default())
+            }
             Some(key) => {
                 format!("write {}.{key}=…", field.whole.split('=').next().unwrap_or_default())
             }

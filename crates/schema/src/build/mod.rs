@@ -7,6 +7,7 @@
 pub(crate) mod children;
 pub(crate) mod example;
 pub(crate) mod fields;
+mod files;
 pub(crate) mod given;
 pub(crate) mod json_forms;
 pub(crate) mod markup;
@@ -14,8 +15,11 @@ mod refill;
 pub(crate) mod sketch;
 pub(crate) mod value_messages;
 
+pub use files::{GivenFile, RefusedFile, TakeFile, TakenFile};
+
 use std::borrow::Cow;
 
+use crate::build::files::ReportedFile;
 use crate::build::given::{GivenPart, GivenValue, ValueManner, ValueSlip};
 use crate::explain::wording;
 use crate::explain::{self, describe};
@@ -36,8 +40,10 @@ pub(crate) fn build_payload(
     part: &GivenPart,
     manner: ValueManner,
     source: Option<&[u8]>,
+    files: Option<TakeFile<'_>>,
 ) -> Result<Vec<u8>, Vec<ValueSlip>> {
-    let building = PayloadBuilder { schema, manner, source, slips: Vec::new(), extras: None, tried: 0 };
+    let (slips, extras) = (Vec::new(), None);
+    let building = PayloadBuilder { schema, manner, source, files, slips, extras, tried: 0 };
     build_document(building, declaration, part).map(|(bytes, _)| bytes)
 }
 
@@ -49,7 +55,8 @@ pub(crate) fn payload_of_known(
     part: &GivenPart,
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
     let (manner, extras) = (ValueManner::Json, Some(Vec::new()));
-    let building = PayloadBuilder { schema, manner, source: None, slips: Vec::new(), extras, tried: 0 };
+    let (source, files, slips) = (None, None, Vec::new());
+    let building = PayloadBuilder { schema, manner, source, files, slips, extras, tried: 0 };
     build_document(building, declaration, part)
 }
 
@@ -126,6 +133,8 @@ pub(crate) struct PayloadBuilder<'m> {
     pub(crate) schema: &'m SchemaShape,
     pub(crate) manner: ValueManner,
     source: Option<&'m [u8]>,
+    /// Takes the files that are given in place of references.
+    files: Option<TakeFile<'m>>,
     pub(crate) slips: Vec<ValueSlip>,
     /// The places of unknown keys, if these are left out instead of refused.
     pub(crate) extras: Option<Vec<String>>,
@@ -186,6 +195,11 @@ impl<'m> PayloadBuilder<'m> {
             let expected = format!("at most {DEPTH} elements inside one another");
             return self.report_slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
+        let taken = match self.take_file((declaration, record), entries, part, spot.path) {
+            Ok(taken) => taken,
+            Err(ReportedFile) => return,
+        };
+        let entries = taken.as_ref().unwrap_or(entries);
         let slots = record.slots();
         let entries = &*self.without_nulls(record, &slots, entries);
         let mut fields = GivenFields { entries, slots, absent: Vec::new() };

@@ -29,12 +29,14 @@ pub enum BaseType {
     Uri,
     /// Bytes, as base64.
     Blob,
+    /// A reference to a file of one of these media types. The largest of its range counts bytes.
+    File(Vec<String>),
     /// One of the listed words.
     OneOf(Vec<String>),
 }
 
 /// The word for each base, in the order of the reference.
-pub(super) const WORDS: [(&str, BaseType); 11] = [
+pub(super) static WORDS: [(&str, BaseType); 12] = [
     ("text", BaseType::Text),
     ("line", BaseType::Line),
     ("word", BaseType::Word),
@@ -46,10 +48,14 @@ pub(super) const WORDS: [(&str, BaseType); 11] = [
     ("duration", BaseType::Duration),
     ("uri", BaseType::Uri),
     ("blob", BaseType::Blob),
+    (FILE, BaseType::File(Vec::new())),
 ];
 
+/// The word for a file.
+pub(super) const FILE: &str = "file";
+
 /// Names for the same types in other languages.
-const ELSEWHERE: [(&str, &str); 24] = [
+const ELSEWHERE: [(&str, &str); 28] = [
     ("string", "text"),
     ("str", "text"),
     ("markdown", "text"),
@@ -74,6 +80,10 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("bytes", "blob"),
     ("binary", "blob"),
     ("base64", "blob"),
+    ("image", "file image/png|image/jpeg"),
+    ("picture", "file image/png|image/jpeg"),
+    ("pdf", "file application/pdf"),
+    ("attachment", "file"),
 ];
 
 impl BaseType {

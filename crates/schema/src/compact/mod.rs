@@ -20,6 +20,7 @@
 
 mod base;
 mod declared_payload;
+mod file;
 mod range;
 mod read;
 mod signs;

@@ -8,7 +8,7 @@ use std::ops::Range as Stretch;
 use super::base::{self, BaseType};
 use super::signs::{TypePiece, TypeSigns};
 use super::wrong::TypeTextError;
-use super::{ValueRange, ValueType, range, trial};
+use super::{ValueRange, ValueType, file, range, trial};
 use crate::limits::COMPACT_BYTES;
 use systole_wire::characters;
 
@@ -91,6 +91,14 @@ fn read_head(signs: &TypeSigns<'_>) -> Result<(bool, BaseType, ValueRange), Type
         let fix = format!("a type: {}, or words as fast | deep", base::list_words());
         return Err(TypeTextError::new(&signs.head, "there is no type", &fix));
     };
+    if first.text == base::FILE && rest.get(1).is_none_or(|next| !next.text.starts_with('|')) {
+        if sensitive {
+            let words = "only the whole message of a file can be erased";
+            return Err(TypeTextError::new(&signs.head, words, "leave sensitive out"));
+        }
+        let (types, range) = file::read_file(rest)?;
+        return Ok((sensitive, BaseType::File(types), range));
+    }
     if rest.iter().any(|word| word.text.contains('|')) {
         let end = signs.head.at.end;
         let from = first.at.start - signs.head.at.start;
@@ -214,6 +222,9 @@ fn pattern_of(
     if pattern.is_empty() {
         return Err(at_sign(sign, "there is no regex after ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
     }
+    if let BaseType::File(_) = of.base {
+        return Err(TypeTextError::new(pattern, "a file has no regex", "leave ~ and the regex out"));
+    }
     if of.base.is_listed() {
         let words = "a regex cannot be beside listed values";
         return Err(TypeTextError::new(pattern, words, "leave ~ and the regex out"));
@@ -244,6 +255,13 @@ fn default_of(
     if default.is_empty() {
         let fix = "= and a value; for a value that may be left out, NAME?";
         return Err(at_sign(sign, "there is no default after =", fix));
+    }
+    if let BaseType::File(_) = of.base {
+        return Err(at_sign(
+            sign,
+            "a file has no default",
+            "leave = out; NAME? for a file that may be left out",
+        ));
     }
     let fault = trial::try_value(of, default.text);
     if let (Some(_), Some(misplaced)) = (&fault, default.split_words().iter().find(|word| word.text == "~")) {

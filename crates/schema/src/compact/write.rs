@@ -107,6 +107,8 @@ impl WrittenElement<'_> {
         let mark = |is: bool| is.then_some("true");
         let start = start.attr_if("systole:sensitive", value.and_then(|of| mark(of.sensitive)));
         let start = start.attr_if("systole:dangerous", mark(self.dangerous));
+        let is_file = value.is_some_and(|of| matches!(of.base, BaseType::File(_)));
+        let start = start.attr_if("systole:file", mark(is_file));
         if let Some(plain) = plain {
             used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == plain));
         }
@@ -152,6 +154,9 @@ fn find_about(body: &ElementBody) -> Option<&str> {
 
 fn write_content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     match body {
+        ElementBody::Type(ValueType { base: BaseType::File(types), range, .. }) => {
+            write_file(types, range.most.as_deref().unwrap_or_default(), writer, depth, used);
+        }
         ElementBody::Type(of) => write_simple(of, writer, depth, used),
         ElementBody::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
         ElementBody::Group { fields, .. } => write_complex(writer, depth, "xs:all", |inside| {
@@ -204,8 +209,9 @@ fn write_complex(
 
 /// The type by name, if nothing restricts it.
 fn plain_type(of: &ValueType) -> Option<&'static str> {
-    let is_plain =
-        of.pattern.is_none() && list_facets(of).is_empty() && !matches!(of.base, BaseType::OneOf(_));
+    let is_plain = of.pattern.is_none()
+        && list_facets(of).is_empty()
+        && !matches!(of.base, BaseType::OneOf(_) | BaseType::File(_));
     is_plain.then(|| base_of(of))
 }
 
@@ -214,7 +220,7 @@ fn base_of(of: &ValueType) -> &'static str {
     let may_be_empty = least_characters(&of.range) == Some(0);
     match (&of.base, may_be_empty) {
         (BaseType::Text, false) => "text",
-        (BaseType::Text, true) | (BaseType::OneOf(_), _) => "xs:string",
+        (BaseType::Text, true) | (BaseType::OneOf(_) | BaseType::File(_), _) => "xs:string",
         (BaseType::Line, false) => "line",
         (BaseType::Line, true) => "line-or-empty",
         (BaseType::Word, false) => "word",
@@ -257,20 +263,54 @@ fn list_facets(of: &ValueType) -> Vec<(&'static str, String)> {
     facets
 }
 
-fn write_simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
-    let base = base_of(of);
-    used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
+/// The type of an element that refers to a file. Nothing is in it.
+fn write_file(
+    types: &[String],
+    most: &str,
+    writer: &mut XmlWriter,
+    depth: usize,
+    used: &mut Vec<&'static str>,
+) {
+    used.push("line");
+    let types: Vec<_> = types.iter().map(|of| ("xs:enumeration", of.as_str())).collect();
+    let attributes: [(&str, &str, &[(&'static str, &str)]); 3] = [
+        ("sha256", "xs:string", &[("xs:pattern", "[0-9a-f]{64}")]),
+        ("type", "xs:string", &types),
+        ("bytes", "xs:long", &[("xs:minInclusive", "1"), ("xs:maxInclusive", most)]),
+    ];
+    writer.open("xs:complexType").content(|inside| {
+        for (name, base, facets) in attributes {
+            break_line(inside, depth + 1);
+            inside.open("xs:attribute").attr("name", name).attr("use", "required").content(|inside| {
+                break_line(inside, depth + 2);
+                write_restriction(inside, depth + 2, base, facets);
+                break_line(inside, depth + 1);
+            });
+        }
+        break_line(inside, depth + 1);
+        inside.open("xs:attribute").attr("name", "name").attr("type", "line").empty();
+        break_line(inside, depth);
+    });
+}
+
+fn write_restriction(writer: &mut XmlWriter, depth: usize, base: &str, facets: &[(&'static str, &str)]) {
     writer.open("xs:simpleType").content(|inside| {
         break_line(inside, depth + 1);
         inside.open("xs:restriction").attr("base", base).content(|inside| {
-            for (name, value) in list_facets(of) {
-                write_facet(inside, depth + 2, name, &value);
-            }
-            if let Some(pattern) = &of.pattern {
-                write_facet(inside, depth + 2, "xs:pattern", pattern);
+            for (name, value) in facets {
+                write_facet(inside, depth + 2, name, value);
             }
             break_line(inside, depth + 1);
         });
         break_line(inside, depth);
     });
+}
+
+fn write_simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
+    let base = base_of(of);
+    used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
+    let mut facets = list_facets(of);
+    facets.extend(of.pattern.iter().map(|pattern| ("xs:pattern", pattern.clone())));
+    let facets: Vec<_> = facets.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    write_restriction(writer, depth, base, &facets);
 }

@@ -122,6 +122,7 @@ impl<'s> FormDrawing<'s> {
             value: self.values.get(name).to_owned(),
             presence: self.values.get(&presence).to_owned(),
             input: FormInput::Text,
+            accept: Vec::new(),
             shape: FieldShape::Value,
             key: OWN.to_owned(),
         };
@@ -197,6 +198,11 @@ impl<'s> FormDrawing<'s> {
         self.is_certain = is_certain;
         self.open.pop();
         field.input = FormInput::Group(inside);
+        if declaration.marks.file {
+            let media = record.attributes.iter().find(|attribute| attribute.name == "type");
+            let values = media.map(|media| &media.simple.values).into_iter().flatten();
+            field.accept = values.map(|one| one.value.clone()).collect();
+        }
         field
     }
 

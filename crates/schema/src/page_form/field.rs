@@ -36,6 +36,8 @@ pub struct FormField {
     pub presence: String,
     /// The kind of input.
     pub input: FormInput,
+    /// The media types of a file; nothing if the part is none. The fields inside it are those of the reference.
+    pub accept: Vec<String>,
     pub(super) shape: FieldShape,
     /// The key of its value in the builder.
     pub(super) key: String,

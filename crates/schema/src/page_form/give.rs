@@ -20,7 +20,7 @@ pub(super) fn give_payload(
         return Err(form.mistakes.clone());
     }
     let (giving, root) = collect_given(form);
-    build::build_payload(schema, declaration, &root, ValueManner::Fields, None)
+    build::build_payload(schema, declaration, &root, ValueManner::Fields, None, None)
         .map_err(|slips| slips.into_iter().map(|slip| giving.to_mistake(slip)).collect())
 }
 

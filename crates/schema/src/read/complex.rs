@@ -220,8 +220,8 @@ impl<'t> XsdReading<'t> {
         }
         self.paper_of(element, written, &name.namespace)?;
         let global = self.find_global(&name.namespace, &name.local);
-        let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.sensitive);
-        let Some((of, about, sensitive)) = global.map(known) else {
+        let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.clone());
+        let Some((of, about, marks)) = global.map(known) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = format!("the element {written} is not declared in {place}");
             self.report_unfit(element.span.start, "ref", &message, "declare it, or correct its name");
@@ -230,7 +230,8 @@ impl<'t> XsdReading<'t> {
         self.await_type(element, of);
         let mut referred = self.make_declaration(element, (Arc::from(&*name.namespace), &name.local), of);
         referred.documentation = referred.documentation.or(about);
-        referred.marks.sensitive |= sensitive;
+        referred.marks.sensitive |= marks.sensitive;
+        referred.marks.file |= marks.file;
         Some(referred)
     }
 

@@ -8,7 +8,7 @@ use crate::explain::describe;
 use crate::form::{JsonForm, collect_supplied};
 use crate::judge::check_value;
 use crate::read::XsdReading;
-use crate::read::marks::is_shaped;
+use crate::read::marks::{is_file, is_shaped};
 use crate::shape::{ComplexContent, ComplexType, Declaration, SimpleType, TypeId};
 use crate::tree::XmlElement;
 use systole_wire::namespaces::SCHEMA;
@@ -37,7 +37,7 @@ impl<'t> XsdReading<'t> {
 
     /// Notes a default for a later check against its type.
     pub(crate) fn await_type(&mut self, element: &'t XmlElement, of: TypeId) {
-        if find_annotation(element).is_some() || is_shaped(element) {
+        if find_annotation(element).is_some() || is_shaped(element) || is_file(element) {
             self.defaults.push(AwaitingDefault { paper: self.at, element, of });
         }
     }
@@ -51,6 +51,7 @@ impl<'t> XsdReading<'t> {
 
     fn hold_default(&mut self, element: &XmlElement, of: TypeId) {
         self.hold_shape(element, of);
+        self.hold_file(element, of);
         let Some(default) = find_annotation(element) else { return };
         let wrong = match JsonForm::of_type(self.read_so_far(), of) {
             JsonForm::Text => None,

@@ -1,4 +1,5 @@
-//! Reads the annotations for JSON (`systole:json`, `systole:json-form`, `systole:json-null`) and the name of a tool.
+//! Reads the annotations for JSON (`systole:json`, `systole:json-form`, `systole:json-null`), for files, and the name of a
+//! tool.
 //!
 //! A declaration comes in; its marks go out, or why they can have no effect. A mark without effect would be a false
 //! promise, so it is refused: on a whole payload, on a type of another shape, on a part that is never missing, and a key
@@ -7,11 +8,15 @@
 use std::collections::HashMap;
 
 use crate::form::JsonForm;
+use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
+use crate::judge::check_value;
 use crate::read::XsdReading;
 use crate::shape::{
-    ComplexContent, ComplexType, Declaration, ElementMarks, JsonNull, JsonShape, Particle, Term, TypeId,
+    ComplexContent, ComplexType, Declaration, ElementMarks, JsonNull, JsonShape, Particle, SimpleType,
+    SimpleVariety, Term, TypeId, TypeShape,
 };
 use crate::tree::XmlElement;
+use systole_wire::file_reference::FILE_TYPES;
 use systole_wire::namespaces::SCHEMA;
 
 /// The marks that only a part of a payload can have.
@@ -29,6 +34,11 @@ fn find_mark<'e>(element: &'e XmlElement, name: &str) -> Option<&'e str> {
 /// Whether a declaration marks its value as sensitive.
 pub(crate) fn is_sensitive(element: &XmlElement) -> bool {
     find_mark(element, "sensitive") == Some("true")
+}
+
+/// Whether a declaration says that its element refers to a file.
+pub(crate) fn is_file(element: &XmlElement) -> bool {
+    find_mark(element, "file") == Some("true")
 }
 
 /// Whether an element names its JSON form.
@@ -57,6 +67,7 @@ pub(crate) fn marks_of(element: &XmlElement) -> ElementMarks {
         key: text("json"),
         together,
         sensitive: is_sensitive(element),
+        file: is_file(element),
         null,
         shape,
     }
@@ -81,8 +92,9 @@ impl XsdReading<'_> {
 
     /// Reports marks of an element or attribute whose value is no word of theirs.
     pub(crate) fn known_words(&mut self, element: &XmlElement) {
-        self.notes_sensitive(is_sensitive(element));
-        let words: [(&str, &[&str]); 4] = [
+        self.note_marks(is_sensitive(element), is_file(element));
+        let words: [(&str, &[&str]); 5] = [
+            ("file", &["true"]),
             ("sensitive", &["true", "false"]),
             ("json-null", &["true", "accepted"]),
             ("json-form", &["map", "choice", "text", "null"]),
@@ -133,6 +145,16 @@ impl XsdReading<'_> {
         self.report_unfit(element.span.start, "json-form", message, fix);
     }
 
+    /// Checks that a type is that of a reference to a file, once all types are read. A payload with such a part is then
+    /// never without the file.
+    pub(crate) fn hold_file(&mut self, element: &XmlElement, of: TypeId) {
+        if is_file(element) && !is_reference(self.read_so_far().find_type(of)) {
+            let message = "systole:file is on an element whose type is not that of a file";
+            let fix = "declare it in the compact form, as photo: file; `systole schema show` prints its type";
+            self.report_unfit(element.span.start, "file", message, fix);
+        }
+    }
+
     /// Reports two parts of one content with the same key, and `null` for a part that is never missing.
     pub(crate) fn marks_in_place(&mut self, element: &XmlElement, complex: &ComplexType) {
         let ComplexContent::Children(particle) = &complex.content else { return };
@@ -160,6 +182,40 @@ impl XsdReading<'_> {
             self.report_unfit(element.span.start, "json-null", &message, fix);
         }
     }
+}
+
+/// Whether each instance of a type has the form by which readers of a log know a reference to a file.
+fn is_reference(of: &TypeShape) -> bool {
+    let TypeShape::Complex(ComplexType { attributes, content: ComplexContent::Empty, .. }) = of else {
+        return false;
+    };
+    let find = |name: &str| attributes.iter().find(|one| one.required && one.name == name);
+    let (Some(hash), Some(media), Some(bytes)) = (find("sha256"), find("type"), find("bytes")) else {
+        return false;
+    };
+    let is_plain = |simple: &SimpleType| {
+        matches!(simple.variety, SimpleVariety::Atomic(base) if base == Builtin::String)
+            && matches!(simple.space, WhiteSpace::Preserve)
+    };
+    let takes = |text: &str| check_value::check_value(&hash.simple, text).is_none();
+    let digits = "0123456789abcdef".repeat(4);
+    let has_digits_only = takes(&digits)
+        && ["", "0", &digits.to_uppercase(), &digits.replace('0', "g"), &format!("{digits}0")]
+            .into_iter()
+            .all(|other| !takes(other));
+    let is_whole = |simple: &SimpleType| {
+        matches!(simple.variety, SimpleVariety::Atomic(base) if base.family() == TypeFamily::Whole)
+            && check_value::check_value(simple, "-1").is_some()
+    };
+    let values = &media.simple.values;
+    has_digits_only
+        && is_plain(&hash.simple)
+        && is_plain(&media.simple)
+        && !values.is_empty()
+        && values.iter().all(|one| FILE_TYPES.contains(&one.value.as_str()))
+        && is_whole(&bytes.simple)
+        && attributes.iter().all(|one| one.required || one.name == "name")
+        && attributes.len() <= 4
 }
 
 fn is_keyed_text(form: &JsonForm<'_>) -> bool {

@@ -24,7 +24,7 @@ use crate::nearest::find_nearest;
 use crate::read::beyond::{attribute_words, construct_words};
 use crate::read::default::{AwaitingDefault, find_annotation};
 use crate::read::imported_documents::XsdDocument;
-use crate::read::marks::marks_of;
+use crate::read::marks::{is_file, marks_of};
 use crate::shape::{Declaration, SchemaShape, SimpleType, TypeId, TypeShape};
 use crate::tree::{self, ElementPart, XmlElement};
 use systole_wire::namespaces::SCHEMA;
@@ -32,8 +32,8 @@ use systole_wire::namespaces::SCHEMA;
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// The annotations that the house knows. A misspelled one would be a rule without effect.
-const ANNOTATIONS: [&str; 8] =
-    ["dangerous", "default", "json", "json-form", "json-null", "sensitive", "together", "tool"];
+const ANNOTATIONS: [&str; 9] =
+    ["dangerous", "default", "file", "json", "json-form", "json-null", "sensitive", "together", "tool"];
 
 pub(crate) fn read_schema(
     xsd: &[u8],
@@ -344,6 +344,9 @@ impl<'t> XsdReading<'t> {
             if !self.schema.declare(declaration) {
                 self.unfit_at(global, &format!("the element {name} is declared twice"), "rename one");
             }
+            if is_file(global) {
+                self.await_type(global, of);
+            }
             declared.push((*global, of));
         }
         declared
@@ -468,9 +471,10 @@ impl<'t> XsdReading<'t> {
         self.steps > limits::PATTERNS_STEPS
     }
 
-    /// Keeps that some value is marked as sensitive.
-    pub(crate) fn notes_sensitive(&mut self, sensitive: bool) {
+    /// Keeps that some value is marked as sensitive, or refers to a file.
+    pub(crate) fn note_marks(&mut self, sensitive: bool, file: bool) {
         self.schema.has_sensitive |= sensitive;
+        self.schema.has_files |= file;
     }
 
     /// How many constructs were found unfit so far.

@@ -1,9 +1,12 @@
-//! Files in questions and in the answers of tools: in the text each has a number, which stays the same in the conversation. The model never
-//! sees a hash.
+//! Files in questions, in file fields and in the answers of tools: in the text each has a number, which stays the same in the
+//! conversation. The model never sees a hash.
 //!
 //! Events come in; the same events go out, with a line in place of each reference. It reads no bytes.
 
-use systole_kit::file_reference::{FileReference, list_files};
+use std::ops::Range;
+
+use systole_kit::attributes::AttributeWalk;
+use systole_kit::file_reference::{FileReference, FileSource, list_files};
 use systole_kit::gate::XmlGate;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
@@ -12,17 +15,32 @@ use crate::limits::{KILOBYTE, MEGABYTE};
 use crate::model::{FileKind, MessageFile};
 use crate::show::escape_markup;
 
-/// The hashes of the files of a conversation, in order of their numbers.
+/// The files of a conversation, in order of their numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FileNumbers(Vec<String>);
+pub(crate) struct FileNumbers(Vec<FileReference>);
 
 impl FileNumbers {
-    fn find_number(&mut self, hash: &str) -> usize {
-        if let Some(at) = self.0.iter().position(|known| known == hash) {
+    fn find_number(&mut self, file: &FileReference) -> usize {
+        if let Some(at) = self.0.iter().position(|known| known.hash == file.hash) {
             return at + 1;
         }
-        self.0.push(hash.to_owned());
+        self.0.push(file.clone());
         self.0.len()
+    }
+
+    /// The file with that number, as a model writes it.
+    pub(crate) fn find_file(&self, number: &str) -> Option<&FileReference> {
+        self.0.get(number.trim().parse::<usize>().ok()?.checked_sub(1)?)
+    }
+
+    /// Whether one of the files has that hash.
+    pub(crate) fn has_hash(&self, hash: &str) -> bool {
+        self.0.iter().any(|known| known.hash == hash)
+    }
+
+    /// The files as a model was shown them.
+    pub(crate) fn list_lines(&self) -> Vec<String> {
+        (1..).zip(&self.0).map(|(number, file)| write_line(number, file, true)).collect()
     }
 
     /// The event with its files named. `None` if it has none.
@@ -32,6 +50,7 @@ impl FileNumbers {
                 let (lines, files) = self.list_named(takes, payload)?;
                 let payload = match payload.name().is_named(namespaces::TALK, "ask-with") {
                     true => {
+                        let lines = lines.into_iter().map(|(_, line)| line);
                         let words = std::iter::once(read_question(payload)?).chain(lines).collect::<Vec<_>>();
                         Payload::write(namespaces::TALK, "ask", |inside| inside.text(&words.join("\n")))
                     }
@@ -73,13 +92,13 @@ impl FileNumbers {
         &mut self,
         takes: &[FileKind],
         payload: &Payload,
-    ) -> Option<(Vec<String>, Vec<MessageFile>)> {
+    ) -> Option<(Vec<FileLine>, Vec<MessageFile>)> {
         let found = list_files(payload.bytes());
         let (mut lines, mut files) = (Vec::with_capacity(found.len()), Vec::new());
         for file in &found {
-            let number = self.find_number(&file.hash);
+            let number = self.find_number(file);
             let kind = FileKind::from_type(&file.media_type).filter(|kind| takes.contains(kind));
-            lines.push(write_line(number, file, kind.is_some()));
+            lines.push((number, write_line(number, file, kind.is_some())));
             files.extend(kind.map(|kind| MessageFile {
                 number,
                 hash: file.hash.clone(),
@@ -117,13 +136,51 @@ fn spell_size(bytes: u64) -> String {
     }
 }
 
-fn replace_references(payload: &Payload, lines: &[String]) -> Option<Payload> {
-    let (mut bytes, mut at) = (Vec::with_capacity(payload.bytes().len()), 0);
-    for (file, line) in list_files(payload.bytes()).iter().zip(lines) {
-        bytes.extend_from_slice(payload.bytes().get(at..file.span.start)?);
-        bytes.extend_from_slice(escape_markup(line).as_bytes());
-        at = file.span.end;
+/// The number of a file, and the line that tells of it.
+type FileLine = (usize, String);
+
+fn replace_references(payload: &Payload, lines: &[FileLine]) -> Option<Payload> {
+    let text = std::str::from_utf8(payload.bytes()).ok()?;
+    let mut places = Vec::with_capacity(lines.len());
+    for (file, (number, line)) in list_files(payload.bytes()).iter().zip(lines) {
+        let line = escape_markup(line);
+        let written = match file.source {
+            // The element stays, as a model writes it.
+            FileSource::Field => {
+                write_element(text.get(file.span.clone())?, &format!("file=\"{number}\""), Some(&line))?
+            }
+            FileSource::Question | FileSource::Tool => line,
+        };
+        places.push((file.span.clone(), written));
     }
-    bytes.extend_from_slice(payload.bytes().get(at..)?);
-    Payload::parse(&bytes, &DocumentLimits::FROM_PUMP).ok()
+    replace_elements(payload, places)
+}
+
+/// The payload with other text in the place of some elements, which come in their order.
+pub(super) fn replace_elements(payload: &Payload, places: Vec<(Range<usize>, String)>) -> Option<Payload> {
+    let text = std::str::from_utf8(payload.bytes()).ok()?;
+    let (mut written, mut at) = (String::with_capacity(text.len()), 0);
+    for (span, other) in places {
+        written.push_str(text.get(at..span.start)?);
+        written.push_str(&other);
+        at = span.end;
+    }
+    written.push_str(text.get(at..)?);
+    Payload::parse(written.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
+}
+
+/// An element with the name and the namespaces of another one.
+pub(super) fn write_element(of: &str, attributes: &str, content: Option<&str>) -> Option<String> {
+    let inside = of.strip_prefix('<')?;
+    let end = inside.find(|character: char| character.is_ascii_whitespace() || "/>".contains(character))?;
+    let (name, rest) = inside.split_at_checked(end)?;
+    let namespaces: String = AttributeWalk::new(rest, 0)
+        .map_while(Result::ok)
+        .filter(|one| one.name == "xmlns" || one.name.starts_with("xmlns:"))
+        .map(|one| format!(" {}=\"{}\"", one.name, one.raw))
+        .collect();
+    Some(match content {
+        Some(content) => format!("<{name}{namespaces} {attributes}>{content}</{name}>"),
+        None => format!("<{name}{namespaces} {attributes}/>"),
+    })
 }

@@ -6,6 +6,7 @@
 
 mod event;
 mod files;
+mod given_files;
 mod hidden;
 mod segment;
 mod stored_messages;
@@ -56,8 +57,8 @@ pub(crate) struct Conversation {
     said_tokens: u64,
     /// The tokens that the provider reported for the last request, and the estimate for the same request.
     reported: Option<(u64, u64)>,
-    /// The files that tools answered with.
-    files: FileNumbers,
+    /// The files that it was shown.
+    pub(crate) files: FileNumbers,
     /// The results that are left out, by their numbers in the view.
     hidden: BTreeSet<u64>,
     /// Whether the last turn cleared the view.

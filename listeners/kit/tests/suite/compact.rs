@@ -57,7 +57,7 @@ fn what_is_wrong_is_reported_with_its_place_in_the_text() {
         (
             "",
             0..0,
-            "a type: text, line, word, int, number, bool, date, datetime, duration, uri, blob, or words as fast | deep",
+            "a type: text, line, word, int, number, bool, date, datetime, duration, uri, blob, file, or words as fast | deep",
         ),
     ];
     for (text, at, fix) in rows {
@@ -226,5 +226,98 @@ fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
         let wrong = ValueType::from_text(&text).unwrap_err();
         assert_eq!((wrong.at.start, wrong.fix.as_str()), (from, fix), "{}", wrong.words);
         assert_eq!(wrong.words, format!("{} bytes long, where 4096 are the most", text.len()));
+    }
+}
+
+#[test]
+fn e20_a_file_has_types_and_a_largest_size() {
+    let all = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+    let largest = (8 << 20).to_string();
+    for (text, types, most) in [
+        ("file", &all[..], largest.as_str()),
+        ("file image/png|image/jpeg ..5MiB", &all[..2], "5242880"),
+        ("file image/png | application/pdf -- a plan", &["image/png", "application/pdf"], &largest),
+        ("file ..500KiB", &all, "512000"),
+        ("file ..100", &all, "100"),
+    ] {
+        let of = read(text);
+        assert_eq!(of.base, BaseType::File(types.iter().map(|one| (*one).to_owned()).collect()), "{text}");
+        assert_eq!(of.range, range(None, Some(most)), "{text}");
+        let body = ElementBody::Type(of);
+        let fields = vec![GroupField { name: "photo".to_owned(), optional: false, body }];
+        let body = ElementBody::Group { about: None, fields };
+        let payload = DeclaredPayload { name: "report".to_owned(), dangerous: false, body };
+        let model = SchemaModel::from_xsd(&write_xsd("urn:x", &[payload])).unwrap();
+        let report = |inside: &str| format!("<report xmlns='urn:x'><photo {inside}/></report>").into_bytes();
+        let hash = "0a".repeat(32);
+        let attributes = format!("sha256='{hash}' type='{}' bytes='100' name='a b.png'", types[0]);
+        let right = report(&attributes);
+        assert_eq!(model.explain_payload(&right), None, "{text}");
+        let [found] = model.find_files(&right).try_into().unwrap();
+        assert_eq!(&right[found.span], format!("<photo {attributes}/>").as_bytes());
+        assert!(
+            model.explain_payload(&report(&format!("sha256='{hash}' type='image/bmp' bytes='1'"))).is_some()
+        );
+        // Authors who know files by numbers write these.
+        let numbered = model.with_file_numbers();
+        assert_eq!(numbered.explain_payload(&report("file='2'")), None, "{text}");
+        assert_eq!(numbered.find_files(&report("file='2'"))[0].number.as_deref(), Some("2"));
+        assert!(numbered.explain_payload(&right).is_some(), "{text}");
+    }
+    assert_eq!(
+        read("file|folder").base,
+        BaseType::OneOf(vec!["file".to_owned(), "folder".to_owned()]),
+        "a list of words, whatever they are"
+    );
+    assert!(matches!(read("file | folder").base, BaseType::OneOf(_)));
+    for (text, at, fix) in [
+        ("file png", 5..8, "image/png"),
+        ("file image/pnq", 5..14, "image/png"),
+        ("file image/png|image/png", 15..24, "leave one out"),
+        ("file ..9MiB", 5..11, "..8MiB, or leave it out"),
+        ("file ..0", 5..8, "the largest size, as ..5MiB or ..500KiB"),
+        ("file 1..5", 5..9, "the largest size, as ..5MiB or ..500KiB"),
+        ("file ..5MiB image/png", 12..21, "-- image/png"),
+        ("file = x", 5..6, "leave = out; NAME? for a file that may be left out"),
+        ("file ~ x", 7..8, "leave ~ and the regex out"),
+        ("sensitive file", 0..14, "leave sensitive out"),
+        ("picture", 0..7, "file image/png|image/jpeg"),
+    ] {
+        let wrong = ValueType::from_text(text).unwrap_err();
+        assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
+    }
+}
+
+#[test]
+fn e20_only_an_element_with_the_type_of_a_file_is_marked_as_one() {
+    let schema = |attributes: &str| {
+        format!(
+            r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:systole="urn:systole:schema:v1" targetNamespace="urn:x" elementFormDefault="qualified">
+<xs:element name="report"><xs:complexType><xs:sequence><xs:element name="photo" systole:file="true"><xs:complexType>{attributes}</xs:complexType></xs:element></xs:sequence></xs:complexType></xs:element></xs:schema>"#
+        )
+    };
+    let simple = |name: &str, base: &str, facets: &str| {
+        format!(
+            r#"<xs:attribute name="{name}" use="required"><xs:simpleType><xs:restriction base="{base}">{facets}</xs:restriction></xs:simpleType></xs:attribute>"#
+        )
+    };
+    let hash = simple("sha256", "xs:string", r#"<xs:pattern value="[0-9a-f]{64}"/>"#);
+    let media = simple("type", "xs:string", r#"<xs:enumeration value="image/png"/>"#);
+    let bytes = simple("bytes", "xs:int", r#"<xs:minInclusive value="1"/>"#);
+    let right = SchemaModel::from_xsd(schema(&format!("{hash}{media}{bytes}")).as_bytes()).unwrap();
+    assert!(right.has_files());
+    let token = media.replace("xs:string", "xs:token");
+    let other = media.replace("image/png", "image/svg+xml");
+    for attributes in [
+        String::new(),
+        format!("{hash}{media}"),
+        format!("{hash}{media}{}", bytes.replace("\"1\"", "\"-5\"")),
+        format!("{hash}{token}{bytes}"),
+        format!("{hash}{other}{bytes}"),
+        format!("{}{media}{bytes}", hash.replace("{64}", "{6}")),
+        format!(r#"{hash}{media}{bytes}<xs:attribute name="of" type="xs:string"/>"#),
+    ] {
+        let unfit = SchemaModel::from_xsd(schema(&attributes).as_bytes()).unwrap_err();
+        assert!(unfit[0].message.contains("systole:file"), "{attributes}: {unfit:?}");
     }
 }

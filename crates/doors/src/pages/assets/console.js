@@ -216,7 +216,10 @@ for (const form of all('[data-judges]')) {
     clearTimeout(wait);
     wait = setTimeout(async () => {
       const own = ++asked;
-      const fields = new URLSearchParams(new FormData(form));
+      const given = new FormData(form);
+      // A file goes up with the form alone, so that its size is sent once.
+      if ([...given.values()].some((value) => value instanceof File && value.size)) return;
+      const fields = new URLSearchParams([...given].filter(([, value]) => !(value instanceof File)));
       fields.delete('token');
       try {
         const next = await fetched(form.dataset.judges, fields);
