@@ -17,7 +17,8 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
     if asked.method != axum::http::Method::POST {
         return Err(Refusal::new(405, "Method Not Allowed"));
     }
-    match asked.header("x-api-key").filter(|key| !key.is_empty()) {
+    // The provider's own library sends the key as a bearer.
+    match asked.header("x-api-key").or_else(|| asked.bearer()).filter(|key| !key.is_empty()) {
         None => return Err(Refusal::new(401, "x-api-key header is required")),
         Some(key) if !rules.takes(key) => return Err(Refusal::new(401, "invalid x-api-key")),
         Some(_) => {}

@@ -7,6 +7,7 @@ mod cuts;
 mod faults;
 mod gemini;
 mod ledger;
+mod libraries;
 mod ollama;
 mod openai;
 mod page;
