@@ -75,5 +75,20 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     // Ten times the length of a turn's text would mean that the whole prompt is stored again.
     let words = 8 * 32 + 2 * 40;
     assert!(second / 100 < 20 * words, "{} bytes a turn for {words} of words", second / 100);
+    assert_prefixes_kept(&house);
     house.judged();
+}
+
+/// Each request begins with the one before it, all but its last lines, so a provider's cache serves nearly all of it.
+fn assert_prefixes_kept(house: &AgentHouse) {
+    let bodies: Vec<String> =
+        house.asked().into_iter().map(|seen| seen.body["messages"].to_string()).collect();
+    assert!(bodies.len() > TURNS, "{} requests", bodies.len());
+    let (mut kept, mut all) = (0, 0);
+    for pair in bodies.windows(2) {
+        kept += pair[0].bytes().zip(pair[1].bytes()).take_while(|(one, other)| one == other).count();
+        all += pair[0].len();
+    }
+    println!("{kept} of {all} bytes of a request begin the next one");
+    assert!(kept * 100 >= all * 98, "{kept} of {all}");
 }
