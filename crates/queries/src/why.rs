@@ -444,7 +444,7 @@ impl Asking<'_> {
         Ok(below)
     }
 
-    /// The model that is asked after a pause, if the newest entry of the journal of the due turn says so.
+    /// The model that is asked after a pause, if the newest entry of the due attempt says so.
     fn find_pause(
         &self,
         thread: &Thread,
@@ -458,13 +458,16 @@ impl Asking<'_> {
             if h.kind != RecordKind::Journal || h.call.as_ref() != Some(path) {
                 continue;
             }
-            match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
-                Ok(JournalEntry::Started(started)) => {
+            let entry = EarlierEntry::from_body(&record.body);
+            match entry.map(|entry| (entry.attempt == call.attempts.max(1), entry.entry)) {
+                // The pauses of an attempt end with it.
+                Ok((false, _)) => found = None,
+                Ok((true, JournalEntry::Started(started))) => {
                     model = started.model;
                     let at = started.wait_ms.map(|wait_ms| h.time.add_ms(wait_ms));
                     found = at.map(|at| ModelPause { model: model.clone(), at, again: None });
                 }
-                Ok(JournalEntry::Result(outcome)) => {
+                Ok((true, JournalEntry::Result(outcome))) => {
                     found = outcome.details.again.map(|next| ModelPause {
                         model: model.clone(),
                         at: h.time.add_ms(next.pause_ms),

@@ -83,7 +83,10 @@ impl ProviderComplaint {
                 "context length",
                 "context window",
                 "context size",
+                "maximum model length",
+                "maximum prompt length",
                 "prompt is too long",
+                "input is too long",
                 "exceeds the maximum number of tokens",
                 "exceed context limit",
             ])
