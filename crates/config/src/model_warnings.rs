@@ -63,7 +63,7 @@ fn warn_forced(
     declared: &Declared,
     agents: &[AskingAgent<'_>],
 ) -> Vec<(usize, Diagnostic)> {
-    let forcing = declared.keys.models.value.iter().filter(|one| forces_call(&one.model.params));
+    let forcing = declared.keys.models.value.iter().filter(|one| does_force_call(&one.model.params));
     let warning = |one: &ModelDeclaration| {
         let name = &one.key.value;
         let asks = |asking: &&AskingAgent<'_>| {
@@ -86,7 +86,7 @@ fn warn_forced(
 }
 
 /// Whether parameters force a tool call, in the words of any provider.
-fn forces_call(params: &Map<String, Value>) -> bool {
+fn does_force_call(params: &Map<String, Value>) -> bool {
     let forces = |choice: &Value| match choice {
         Value::String(word) => matches!(word.as_str(), "required" | "any"),
         Value::Object(choice) => {
@@ -222,9 +222,9 @@ mod tests {
             let warned = list_warned(&format!(", params: {{{choice}}}"), agent, "");
             assert!(!warned.contains(&"config.forced-tool"), "{choice} {agent}: {warned:?}");
         }
-        let spare = "  spare: {provider: openai, model: n, params: {tool_choice: required}}\n";
-        let model = format!(", fallback: [spare]}}\n{}", spare.trim_end().trim_end_matches('}'));
-        assert_eq!(list_warned(&model, native, ""), ["config.forced-tool"], "of a fallback");
+        let model =
+            ", fallback: [spare]}\n  spare: {provider: openai, model: n, params: {tool_choice: required}";
+        assert_eq!(list_warned(model, native, ""), ["config.forced-tool"], "of a fallback");
     }
 
     #[test]

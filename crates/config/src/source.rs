@@ -36,7 +36,7 @@ use systole_core::types::fields::{FieldReader, write_field};
 const FORMAT: &[u8] = b"systole configuration v8";
 const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v8 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 11] = [
+const EARLIER: [(&[u8], bool, Era); 13] = [
     (b"systole configuration v7", false, Era::V7),
     (b"systole configuration v7 with settings", true, Era::V7),
     (b"systole configuration v6", false, Era::V6),

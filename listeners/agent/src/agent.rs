@@ -245,7 +245,6 @@ impl Agent {
                 Some(room) => room,
                 None => match too_long.take() {
                     Some((words, is_cut, room)) => {
-                        let words = if is_cut { words } else { self.describe_too_long(&words) };
                         return Ok(Some((turn::from_full_window(words, is_cut), room)));
                     }
                     // An earlier attempt could leave out more: its configuration was another one.
@@ -278,15 +277,6 @@ impl Agent {
             }
             step += 1;
         }
-    }
-
-    /// The words of a request that its provider finds too long, and from which nothing more can be left out.
-    fn describe_too_long(&self, words: &str) -> String {
-        let name = &self.spec.name;
-        format!(
-            "{words}; no further result can be left out of it: shorten the request or the prompt of {name}, or give \
-             {name} a model with a larger window"
-        )
     }
 
     fn build_header<'a>(

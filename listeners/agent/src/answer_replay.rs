@@ -43,6 +43,8 @@ pub fn rebuild_answer(
         words: words.to_owned(),
         status: match next {
             NextRequest::None => None,
+            // No other model is asked for it: parts of the request are left out.
+            _ if kind == Some(ModelFaultKind::WindowFull) => Some(400),
             NextRequest::SameModel | NextRequest::Unknown => Some(503),
             NextRequest::OtherModel => Some(401),
         },

