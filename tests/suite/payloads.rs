@@ -187,10 +187,13 @@ fn b15_a_stored_configuration_from_before_limits_no_requests() {
         config::read_source(&source, Path::new(GOLDEN)).unwrap().budgets.unwrap()
     };
     assert_eq!(budgets("systole configuration v5", "").requests, None);
-    assert_eq!(budgets("systole configuration v7", "").requests, Some(300));
     let own = "budgets: {requests: 7, depth: 64}\n";
-    assert_eq!(budgets("systole configuration v7", own).requests, Some(7));
-    assert_eq!(budgets("systole configuration v7", own).depth, 64);
+    for (format, keeps_finals) in [("systole configuration v7", false), ("systole configuration v8", true)] {
+        assert_eq!(budgets(format, "").requests, Some(300));
+        let budgets = budgets(format, own);
+        assert_eq!((budgets.requests, budgets.depth), (Some(7), 64), "{format}");
+        assert_eq!(budgets.keeps_finals, keeps_finals, "{format}");
+    }
 }
 
 /// A log is opened with the configurations of its time, by any binary.
@@ -200,7 +203,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let stored: Vec<(&str, &[u8])> =
         composition.schemas[2..].iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
-    let written = source_of("systole configuration v7", &text, &stored);
+    let written = source_of("systole configuration v8", &text, &stored);
     assert_eq!(written, &*composition.source, "the source is what the reference says");
     let again = config::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
     assert_eq!(

@@ -126,7 +126,7 @@ fn what_is_set_is_hashed_stored_and_read_back() {
     assert_ne!(set(&["limits.message=64KiB"]).unwrap().hash, other.hash);
     assert_eq!(set(&["limits.message=64KiB", "budgets.messages=12"]).unwrap().hash, other.hash);
     assert!(
-        plain.source.starts_with(b"24:systole configuration v7\n"),
+        plain.source.starts_with(b"24:systole configuration v8\n"),
         "as it was before anything could be set"
     );
     let again = config::read_source(&other.source, Path::new("/")).unwrap();

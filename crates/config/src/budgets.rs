@@ -25,7 +25,7 @@ section! {
         children: default(32) <CountWithin<1, { limits::BUDGET_CHILDREN }>> "child threads in all, at all depths together, {bounds}; at most 1000 of a call are open at once";
         wall: optional("none") <WaitTime> "how long the work on it may take, {bounds}; not counted while it waits only for persons and timers";
         tokens: optional("none") <BudgetTokens> "tokens of models: a whole number, `200k` or `1M`";
-        requests: default(limits::REQUESTS) <CountWithin<1, { limits::BUDGET_REQUESTS }>> "requests to models, {bounds}, without those that failed and cost nothing; the last one is kept for a final";
+        requests: default(limits::REQUESTS) <CountWithin<1, { limits::BUDGET_REQUESTS }>> "requests to models, {bounds}, without those that failed and cost nothing; each agent at work keeps one for its final";
         money: optional("none") <MoneyAmount> "what models may cost: an amount with at most six decimals, and its currency: `2 USD`";
     }
 }
@@ -60,6 +60,7 @@ impl BudgetKeys {
             tokens: self.tokens.as_ref().map(|tokens| tokens.value),
             money: self.money.as_ref().map(|money| money.value),
             requests: Some(self.requests.value.into()),
+            keeps_finals: true,
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Era {
     pub(super) limits_requests: bool,
     /// The form of the requests of workflows.
     pub(super) workflow_form: u32,
+    /// Whether each call keeps a request to its model for its final, with the rules that came with that.
+    pub(super) keeps_finals: bool,
 }
 
 impl Era {
@@ -31,9 +33,12 @@ impl Era {
         outage_ms: limits::OUTAGE_MS,
         limits_requests: true,
         workflow_form: spec::FORM,
+        keeps_finals: true,
     };
+    /// Those of configurations of version 7.
+    pub(super) const V7: Era = Era { keeps_finals: false, ..Era::NOW };
     /// Those of configurations of version 6.
-    pub(super) const V6: Era = Era { workflow_form: 1, ..Era::NOW };
+    pub(super) const V6: Era = Era { workflow_form: 1, ..Era::V7 };
     /// Those of configurations of version 5.
     pub(super) const V5: Era = Era { limits_requests: false, ..Era::V6 };
     /// Those of configurations of version 4.
@@ -55,7 +60,7 @@ mod tests {
              agents: {solo: {model: main}}\n";
         let now = crate::load_text(Path::new("organism.yaml"), text).unwrap();
         assert!(!now.agents[0].reads_as_before);
-        let (from, to) = (b"systole configuration v7", b"systole configuration v5");
+        let (from, to) = (b"systole configuration v8", b"systole configuration v5");
         let source = now.composition.source.to_vec();
         let at = source.windows(from.len()).position(|part| part == from).expect("it names its format");
         for (format, as_before) in [(from, false), (to, true)] {

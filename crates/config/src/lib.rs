@@ -42,6 +42,7 @@ mod log_path;
 mod lookup;
 mod meaning;
 mod measure;
+mod model_warnings;
 mod models;
 mod names;
 mod note_schemas;
@@ -373,6 +374,8 @@ fn check(
     if !is_stored && diagnostics.is_clean() {
         prompt_checks::check(&mut diagnostics, &declared, &thinking.agents);
         windows::check(&mut diagnostics, &declared, &thinking);
+        let warned = model_warnings::warnings(&diagnostics, &declared, &thinking);
+        thinking.warnings.extend(warned);
         workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
     let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {

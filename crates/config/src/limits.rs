@@ -12,6 +12,8 @@ pub(crate) use systole_core::types::limits::{
 pub(crate) const MISTAKES: usize = 200;
 /// Warnings of one code that are shown: more have one common cause, and hide the others.
 pub(crate) const WARNINGS: usize = 20;
+/// Requests to a model for which a budget should have room.
+pub(crate) const FEWEST_REQUESTS: u64 = 3;
 /// Columns before an excerpt: the number of its line, and the bar.
 pub(crate) const GUTTER: usize = 12;
 /// Bytes of a schema that the judge accepts.

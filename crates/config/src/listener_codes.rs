@@ -32,7 +32,7 @@ const OF_AGENTS: &[(&str, &str, &str)] = listener_codes! {
     "model.refused" "a provider would not let its model answer" try "other words, or a model under `fallback`";
     "model.invalid-request" "a provider cannot use the request" try "what the provider says; `model`, `params` and `window` are as the file has them";
     "model.field-refused" "a provider refuses a field that the request can do without, so it is asked without it" try "nothing; or another `server` or `thinking` of the model, or `cache: off`";
-    "model.window-full" "a request, or a request with its answer, does not fit into the window of a model" try "a `window` and a `max_output` as the provider has them";
+    "model.window-full" "a request, or a request with its answer, does not fit into the window of a model" try "a shorter request or prompt, a model with a larger window, or a `window` and a `max_output` as the provider has them";
     "workflow.absent" "a call needs a value that no earlier step gave" try "`when` at the call, or a step before it that gives the value";
     "workflow.budget" "a budget was used up before the run was over" try "a larger one under `budgets`; `systole workflow explain` counts the most that a run needs";
     "workflow.context-too-large" "what a goal sees does not fit into a message" try "`sees` with fewer goals";

@@ -23,7 +23,7 @@ use super::params::FreeParameters;
 use super::reach::{HeaderVariables, KeyVariable, WebAddress};
 use super::secrets::{BY_NAME, SECRET, spare};
 use super::section::{Form, form, section};
-use super::tree::Node;
+use super::tree::{Node, Span};
 use super::value::{At, text};
 use crate::limits;
 
@@ -37,6 +37,8 @@ pub(super) struct ModelDeclaration {
     pub(super) currency: Option<At<Currency>>,
     /// The file of answers, for a script model.
     pub(super) script: Option<At<String>>,
+    /// The place of its further parameters.
+    pub(super) params: Option<Span>,
 }
 
 /// Tokens of one request.
@@ -194,6 +196,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
         fallback,
         currency,
         script: Some(file).filter(|_| is_script && has_file),
+        params: keys.params.at,
     }
 }
 

@@ -1,11 +1,11 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v7") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v8") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! If there are settings from the command line, the first field is `systole configuration v7 with settings`, and the
+//! If there are settings from the command line, the first field is `systole configuration v8 with settings`, and the
 //! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
@@ -33,10 +33,12 @@ use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::Schema;
 use systole_core::types::fields::{FieldReader, write_field};
 
-const FORMAT: &[u8] = b"systole configuration v7";
-const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v7 with settings";
+const FORMAT: &[u8] = b"systole configuration v8";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v8 with settings";
 /// Formats that are only read, each with whether settings follow the file, and its defaults.
-const EARLIER: [(&[u8], bool, Era); 11] = [
+const EARLIER: [(&[u8], bool, Era); 13] = [
+    (b"systole configuration v7", false, Era::V7),
+    (b"systole configuration v7 with settings", true, Era::V7),
     (b"systole configuration v6", false, Era::V6),
     (b"systole configuration v6 with settings", true, Era::V6),
     (b"systole configuration v5", false, Era::V5),

@@ -7,6 +7,7 @@
 
 mod kinds;
 mod list;
+mod pauses;
 mod value;
 mod wording;
 
@@ -15,7 +16,7 @@ pub use list::{ListedWait, in_lines, list_broken, waits};
 pub use value::{as_json, wait_json};
 pub use wording::{Asker, brief, draw_reason, ends, report};
 
-use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_kit::journal::EarlierEntry;
 use systole_kit::money::Money;
 
 use super::anew::AnewLinks;
@@ -444,37 +445,22 @@ impl Asking<'_> {
         Ok(below)
     }
 
-    /// The model that is asked after a pause, if the newest entry of the journal of the due turn says so.
+    /// The model that is asked after a pause, if the newest entry of the due attempt says so.
     fn find_pause(
         &self,
         thread: &Thread,
         path: &CallPath,
         call: &Call,
     ) -> Result<Option<ModelPause>, LogFault> {
-        let (mut model, mut found) = (String::new(), None);
+        let mut entries = Vec::new();
         for placed in self.reader.records_of(&thread.id, call.ready_seq) {
             let (_, record) = placed?;
             let h = &record.header;
-            if h.kind != RecordKind::Journal || h.call.as_ref() != Some(path) {
-                continue;
-            }
-            match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
-                Ok(JournalEntry::Started(started)) => {
-                    model = started.model;
-                    let at = started.wait_ms.map(|wait_ms| h.time.add_ms(wait_ms));
-                    found = at.map(|at| ModelPause { model: model.clone(), at, again: None });
-                }
-                Ok(JournalEntry::Result(outcome)) => {
-                    found = outcome.details.again.map(|next| ModelPause {
-                        model: model.clone(),
-                        at: h.time.add_ms(next.pause_ms),
-                        again: Some((next.number, next.most)),
-                    });
-                }
-                Err(_) => {}
+            if h.kind == RecordKind::Journal && h.call.as_ref() == Some(path) {
+                entries.extend(EarlierEntry::from_body(&record.body).ok().map(|entry| (h.time, entry)));
             }
         }
-        Ok(found)
+        Ok(pauses::find_newest(entries, call.attempts.max(1)))
     }
 
     /// The failed attempts at the due turn, from their records. The record of the next attempt

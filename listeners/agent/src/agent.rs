@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use systole_kit::answers::Answers;
 use systole_kit::envelope::Delivered;
+use systole_kit::journal::EarlierEntries;
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, ReplyContent};
@@ -22,6 +23,7 @@ use crate::limits::{self, SAME_ANSWERS};
 use crate::memory::{self, CallEvent, Conversation, PastTurn};
 use crate::model::Models;
 use crate::model_answer::HeardAnswer;
+use crate::narrowing;
 use crate::primitives;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
@@ -103,31 +105,15 @@ impl Agent {
     async fn answer_turn(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::from_payload(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
-        let (conversation, seen) = self.read_conversation(asked, answers, line).await?;
-        let (stamp, wrap_up) = (&asked.stamp, wrap_up.as_deref());
+        let (mut conversation, seen) = self.read_conversation(asked, answers, line).await?;
+        let wrap_up = wrap_up.as_deref();
         if let Some(said) = self.answer_alone(&conversation, wrap_up) {
             return Ok(said);
         }
-        let (mut conversation, room) = self.make_fit(conversation, line).await?;
-        if room == PromptRoom::None {
+        let Some((came, room)) = self.ask_model(&mut conversation, (asked, wrap_up), line).await? else {
             return Ok(self.build_report(&conversation, wrap_up, "the model's window is full", None));
-        }
-        let only_final = wrap_up.is_some() || room == PromptRoom::FinalOnly;
-        let header = turn::TurnHeader {
-            turn: stamp.turn,
-            of: self.spec.turns,
-            attempt: conversation.unusable + 1,
-            attempts: self.spec.attempts,
-            used: conversation.measure_tokens(),
-            window: self.limits.window,
-            wrap_up,
-            only_final,
         };
-        let (models, spec, limits, files) = (&*self.models, &self.spec, &self.limits, &self.files);
-        let ask =
-            TurnQuestion { models, spec, limits, files, conversation: &conversation, header: &header, asked };
-        let came = turn::ask_once(ask, stamp.journal.is_some(), line).await?;
-        conversation.mark_stored();
+        let only_final = wrap_up.is_some() || room == PromptRoom::FinalOnly;
         let heard = match came {
             TurnOutcome::Heard(heard) => heard,
             TurnOutcome::Refused { code, words } => return Ok(ReplyContent::Again { code, words }),
@@ -140,6 +126,9 @@ impl Agent {
             TurnOutcome::Away { model, code, words } => {
                 let outage = format!("model.{model}");
                 return Ok(ReplyContent::Away { outage, code, retry: false, words });
+            }
+            TurnOutcome::TooLong { words, .. } => {
+                return Ok(ReplyContent::new_failure("model.window-full", false, words));
             }
         };
         let Conversation { tasks_given, told_early, .. } = conversation;
@@ -223,7 +212,7 @@ impl Agent {
             return Ok((conversation, viewed.count));
         }
         let viewed = viewing::read_view(line, 0).await?;
-        let conversation = self.build_conversation(&viewed, BTreeSet::new());
+        let conversation = self.build_conversation(&viewed, BTreeSet::new(), false);
         Ok((conversation, viewed.count))
     }
 
@@ -236,42 +225,134 @@ impl Agent {
             && guard::is_mostly_full(&self.limits, conversation)
     }
 
-    /// The conversation as it is sent, and the room that it leaves. If it does not fit, as many of its largest results
-    /// are left out as a final needs.
+    /// Asks the model. If its provider finds the request too long, the largest results are left out, and the model is
+    /// asked again, for its final. `None` if not even a final fits.
+    async fn ask_model(
+        &self,
+        conversation: &mut Conversation,
+        (asked, wrap_up): (&Delivered, Option<&str>),
+        line: &(dyn Line + '_),
+    ) -> Result<Option<(TurnOutcome, PromptRoom)>, NotTaken> {
+        let mut past = match asked.stamp.journal {
+            Some(_) => line.past().await?,
+            None => EarlierEntries::default(),
+        };
+        let full = conversation.measure_tokens();
+        let mut step = narrowing::count_steps(&past);
+        let mut too_long: Option<(String, bool, PromptRoom)> = None;
+        loop {
+            let room = match self.make_fit(conversation, (step, full), line).await? {
+                Some(PromptRoom::None) => return Ok(None),
+                Some(room) => room,
+                None => match too_long.take() {
+                    Some((words, is_cut, room)) => {
+                        return Ok(Some((turn::from_full_window(words, is_cut), room)));
+                    }
+                    // An earlier attempt could leave out more: its configuration was another one.
+                    None => {
+                        step = 0;
+                        continue;
+                    }
+                },
+            };
+            let header = self.build_header(conversation, (asked, wrap_up), room);
+            let (models, spec, limits, files) = (&*self.models, &self.spec, &self.limits, &self.files);
+            let (is_narrowed, is_again) = (step > 0, too_long.is_some());
+            let file_questions = if is_again { 0 } else { limits::FILE_QUESTIONS };
+            let ask = TurnQuestion {
+                models,
+                spec,
+                limits,
+                files,
+                conversation,
+                header: &header,
+                asked,
+                is_narrowed,
+                file_questions,
+            };
+            let came = turn::ask_once(ask, &mut past, line).await?;
+            conversation.mark_stored();
+            match came {
+                TurnOutcome::TooLong { words, is_cut } => too_long = Some((words, is_cut, room)),
+                came => return Ok(Some((came, room))),
+            }
+            step += 1;
+        }
+    }
+
+    fn build_header<'a>(
+        &self,
+        conversation: &Conversation,
+        (asked, wrap_up): (&Delivered, Option<&'a str>),
+        room: PromptRoom,
+    ) -> turn::TurnHeader<'a> {
+        turn::TurnHeader {
+            turn: asked.stamp.turn,
+            of: self.spec.turns,
+            attempt: conversation.unusable + 1,
+            attempts: self.spec.attempts,
+            used: conversation.measure_tokens(),
+            window: self.limits.window,
+            wrap_up,
+            only_final: wrap_up.is_some() || room == PromptRoom::FinalOnly,
+        }
+    }
+
+    /// Makes the conversation fit, and says which room it leaves. If it does not fit, as many of its largest results are
+    /// left out as a final needs, and more with each step. `None` if a step finds nothing more to leave out.
     async fn make_fit(
         &self,
-        whole: Conversation,
+        conversation: &mut Conversation,
+        (steps, full): (u64, u64),
         line: &(dyn Line + '_),
-    ) -> Result<(Conversation, PromptRoom), NotTaken> {
-        let room = guard::measure_room(&self.limits, &whole);
-        if room != PromptRoom::None {
-            return Ok((whole, room));
+    ) -> Result<Option<PromptRoom>, NotTaken> {
+        let room = guard::measure_room(&self.limits, conversation);
+        if steps == 0 && room != PromptRoom::None {
+            return Ok(Some(room));
+        }
+        if steps > limits::NARROW_STEPS {
+            return Ok(None);
         }
         // Only the view has the numbers of the results.
         let viewed = viewing::read_view(line, 0).await?;
         let mut largest = memory::list_results(&viewed.happened, self.spec.tool_output_max).into_iter();
-        let (mut hidden, mut conversation) = (BTreeSet::new(), whole.clone());
-        while let excess @ 1.. = guard::count_excess(&self.limits, &conversation) {
-            // A token has at least one byte, so this leaves out no more than is needed.
-            let (before, mut bytes) = (hidden.len(), 0);
-            while bytes < excess
-                && let Some((size, number)) = largest.next()
-            {
-                bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+        let build = |hidden: &BTreeSet<u64>| {
+            let mut built = self.build_conversation(&viewed, hidden.clone(), steps > 0);
+            built.copy_scale(conversation);
+            built
+        };
+        let mut hidden = BTreeSet::new();
+        let mut narrower = if steps > 0 { build(&hidden) } else { conversation.clone() };
+        for step in 0..=steps {
+            if step > 0 {
+                let Some((_, number)) = largest.next() else { return Ok(None) };
                 hidden.insert(number);
+                narrower = build(&hidden);
             }
-            if hidden.len() == before {
-                break;
+            while let excess @ 1.. = narrowing::count_excess(&self.limits, &narrower, (step, full)) {
+                // A token has at least one byte, so this leaves out no more than is needed.
+                let (before, mut bytes) = (hidden.len(), 0);
+                while bytes < excess
+                    && let Some((size, number)) = largest.next()
+                {
+                    bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+                    hidden.insert(number);
+                }
+                if hidden.len() == before {
+                    break;
+                }
+                narrower = build(&hidden);
             }
-            conversation = self.build_conversation(&viewed, hidden.clone());
-            conversation.copy_scale(&whole);
         }
-        let fits = guard::measure_room(&self.limits, &conversation) != PromptRoom::None;
-        Ok((conversation, if fits { PromptRoom::FinalOnly } else { PromptRoom::None }))
+        // The base is the same.
+        narrower.put = conversation.put.min(1);
+        let fits = guard::measure_room(&self.limits, &narrower) != PromptRoom::None;
+        *conversation = narrower;
+        Ok(Some(if fits { PromptRoom::FinalOnly } else { PromptRoom::None }))
     }
 
-    /// The conversation that a view shows, without those results.
-    fn build_conversation(&self, viewed: &ReadView, hidden: BTreeSet<u64>) -> Conversation {
+    /// The conversation that a view shows, without those results. `is_again` says that this delivery asks once more.
+    fn build_conversation(&self, viewed: &ReadView, hidden: BTreeSet<u64>, is_again: bool) -> Conversation {
         let request = |(at, happened): (usize, &CallEvent)| match happened {
             CallEvent::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
             CallEvent::Turn(_) | CallEvent::Overheard(_) => None,
@@ -281,7 +362,7 @@ impl Agent {
         let mut conversation =
             Conversation::new(viewed.mark.clone(), terms, &viewed.began).with_hidden(hidden);
         // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
-        let is_long = viewed.happened.len() - request > limits::LINKED_TURNS;
+        let is_long = is_again || viewed.happened.len() - request > limits::LINKED_TURNS;
         let (earlier, since) =
             viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
         conversation.begin(&self.terms, earlier);

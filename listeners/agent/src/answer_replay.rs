@@ -11,6 +11,8 @@ use crate::model_answer::HeardAnswer;
 pub enum NextRequest {
     /// No further request.
     None,
+    /// It is not known: the attempt was lost.
+    Unknown,
     /// The same model was asked again.
     SameModel,
     /// Another model was asked.
@@ -41,7 +43,9 @@ pub fn rebuild_answer(
         words: words.to_owned(),
         status: match next {
             NextRequest::None => None,
-            NextRequest::SameModel => Some(503),
+            // No other model is asked for it: parts of the request are left out.
+            _ if kind == Some(ModelFaultKind::WindowFull) => Some(400),
+            NextRequest::SameModel | NextRequest::Unknown => Some(503),
             NextRequest::OtherModel => Some(401),
         },
         retry_after_ms: None,

@@ -33,13 +33,13 @@ impl FileShelf {
         }
     }
 
-    /// Reads the bytes of all files, the newest first. A delivery may ask only so many questions.
+    /// Reads the bytes of all files, the newest first, with at most `room` questions.
     pub(crate) async fn load_files(
         &self,
         messages: &mut [PromptMessage],
+        mut room: u64,
         line: &(dyn Line + '_),
     ) -> Result<(), NotTaken> {
-        let mut room = limits::FILE_QUESTIONS;
         for part in messages.iter_mut().rev().flat_map(|message| message.parts.iter_mut().rev()) {
             let MessagePart::File(file) = part else { continue };
             file.content = match self.find(&file.hash) {

@@ -18,6 +18,7 @@ mod live;
 mod memory;
 pub mod model;
 mod model_answer;
+mod narrowing;
 mod primitives;
 mod prompt;
 mod schemas;

@@ -33,6 +33,8 @@ pub(crate) const LINK_BYTES: usize = 256 << 10;
 pub(crate) const SPARE_TOKENS: u64 = 256;
 /// Tokens that a question needs, for a conversation to be possible at all.
 pub(crate) const QUESTION_TOKENS: u64 = 2 * SPARE_TOKENS;
+/// How many steps make a prompt smaller that its provider finds too long: the last one leaves out every result.
+pub(crate) const NARROW_STEPS: u64 = 3;
 /// Bytes of a result up to which leaving it out gains nothing.
 pub(crate) const HIDDEN_BYTES: usize = 160;
 /// How many times smaller reported tokens make an estimate at most. A provider that leaves out what was cached reports

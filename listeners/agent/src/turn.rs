@@ -53,6 +53,10 @@ pub(crate) struct TurnQuestion<'a> {
     pub(crate) header: &'a TurnHeader<'a>,
     /// The delivery for which the model is asked.
     pub(crate) asked: &'a Delivered,
+    /// Whether the delivery has asked a model before, and parts of the prompt were left out since.
+    pub(crate) is_narrowed: bool,
+    /// How many questions may read files.
+    pub(crate) file_questions: u64,
 }
 
 /// The outcome.
@@ -65,12 +69,15 @@ pub(crate) enum TurnOutcome {
     Fault { code: String, words: String, again: bool },
     /// The model is away.
     Away { model: String, code: String, words: String },
+    /// The provider finds the request, or the request with its answer, too long. `is_cut` says whether it had begun to
+    /// answer.
+    TooLong { words: String, is_cut: bool },
 }
 
 /// Asks, or finds the answer to an earlier attempt.
 pub(crate) async fn ask_once(
     ask: TurnQuestion<'_>,
-    has_past: bool,
+    past: &mut EarlierEntries,
     line: &(dyn Line + '_),
 ) -> Result<TurnOutcome, NotTaken> {
     let header = write_header(&ask);
@@ -79,8 +86,8 @@ pub(crate) async fn ask_once(
         header.as_deref().unwrap_or_default(),
         &ask.conversation.mark.0,
     );
-    let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
-    let is_single = has_been_away(&past);
+    // An attempt has room for only so many requests.
+    let is_single = ask.is_narrowed || has_been_away(past);
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
@@ -89,15 +96,15 @@ pub(crate) async fn ask_once(
     }
     // The same turn asks the same question. Even if its prompt reads differently by now, the answer already paid for
     // is used.
-    if let Some(heard) = find_bought(&past) {
+    if let Some(heard) = find_bought(past) {
         return Ok(TurnOutcome::Heard(heard));
     }
     for link in ask.conversation.unsaved_links() {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
-    let mut request = build_request(&ask, header, &past);
-    ask.files.load_files(&mut request.messages, line).await?;
+    let mut request = build_request(&ask, header, past);
+    ask.files.load_files(&mut request.messages, ask.file_questions, line).await?;
     let is_reported = ask.conversation.is_reported();
     let tokens_in = files::correct_estimate(ask.header.used, &request.messages, is_reported);
     let asked = model::EstimatedRequest { request, tokens_in, is_single };
@@ -211,12 +218,26 @@ impl RequestLedger for JournalLedger<'_> {
 }
 
 fn from_fault(fault: &ModelFault) -> TurnOutcome {
-    // An answer that the window cut is shown to the model. A request that does not fit would only be longer.
+    let words = fault.words.clone();
+    if fault.kind == ModelFaultKind::WindowFull {
+        let is_cut = fault.used.is_some();
+        return match fault.status {
+            Some(_) => TurnOutcome::TooLong { words, is_cut },
+            // In a replay, the record shows that no other request followed.
+            None => from_full_window(words, is_cut),
+        };
+    }
     let again = matches!(
         fault.kind,
         ModelFaultKind::Truncated | ModelFaultKind::TooLarge | ModelFaultKind::FieldRefused
-    ) || (fault.kind == ModelFaultKind::WindowFull && fault.used.is_some());
-    TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
+    );
+    TurnOutcome::Fault { code: fault.kind.code().to_owned(), words, again }
+}
+
+/// The outcome if nothing can be left out. An answer that the window cut is shown to the model. A request that does not
+/// fit would only be longer.
+pub(crate) fn from_full_window(words: String, is_cut: bool) -> TurnOutcome {
+    TurnOutcome::Fault { code: ModelFaultKind::WindowFull.code().to_owned(), words, again: is_cut }
 }
 
 fn build_request(ask: &TurnQuestion<'_>, header: Option<String>, past: &EarlierEntries) -> ModelRequest {

@@ -132,8 +132,10 @@ pub(crate) fn compositions(is_wide: bool, remote: &Remote, outage_ms: u64) -> Ve
     let thrifty = changed(11, &|c| {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
         let wall_ms = is_wide.then_some(MOST_WALL_MS);
-        let requests = None;
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms, requests });
+        let (requests, keeps_finals) = (None, false);
+        let (messages, depth, children) = (6, 4, 3);
+        c.budgets =
+            Some(Budgets { messages, depth, children, tokens, money, wall_ms, requests, keeps_finals });
         c.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 2 });
     });
     let asking = changed(12, &|c| {

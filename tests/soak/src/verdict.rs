@@ -28,6 +28,8 @@ const CHILDREN: u32 = 6;
 const DEPTH: u32 = 4;
 const TOKENS: u64 = 220;
 const MICROS: u64 = 1_000_000;
+/// The file leaves this one out.
+const REQUESTS: u64 = 300;
 /// How long a program may take to notice the end of its stdin: a program that calls another one notices it
 /// later.
 const LEAVE: Duration = Duration::from_secs(20);
@@ -96,10 +98,20 @@ pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<Soa
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // Open messages are explained below.
-    let (tokens, micros) = (Some(TOKENS), Some(MICROS));
+    let (tokens, micros, requests) = (Some(TOKENS), Some(MICROS), Some(REQUESTS));
     let (running, attempts, is_local, outage_ms) = (true, ATTEMPTS, true, None);
-    let terms =
-        RunSettings { running, attempts, is_local, outage_ms, messages, children, depth, tokens, micros };
+    let terms = RunSettings {
+        running,
+        attempts,
+        is_local,
+        outage_ms,
+        messages,
+        children,
+        depth,
+        tokens,
+        micros,
+        requests,
+    };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));

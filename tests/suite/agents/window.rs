@@ -1,7 +1,10 @@
 //! The window of a model: no request is larger than it, a conversation that outgrows it ends with a requested final,
 //! and tool output beyond the limit is stored and can be read on.
 
+use tokio::time::Instant;
+
 use super::house::{AgentHouse, AgentPlan, FORMS};
+use crate::program::PATIENCE;
 
 /// A model that never ends by itself, but does so (if `ends`) when only its final is accepted.
 fn never_ends(dialect: &str, ends: bool) -> String {
@@ -89,6 +92,62 @@ fn e11_who_gives_no_final_when_only_that_is_taken_ends_with_a_report() {
         assert_eq!(told.count(), 1, "{words}");
         house.judged();
     }
+}
+
+/// The file says that the window is larger than it is.
+const WIDE: &str = ", window: 20000, max_output: 400";
+
+#[test]
+fn e11_a_provider_with_a_smaller_window_than_the_file_says_gets_a_request_without_the_largest_results() {
+    for form in FORMS {
+        let replies = never_ends("native", true);
+        let (model, agent, window) = (WIDE, ", turns: 60", Some(5000));
+        let plan = AgentPlan { form, replies: &replies, model, agent, window, ..AgentPlan::default() };
+        let house = AgentHouse::build(&plan);
+        let ran = house.ask("Tell everything.");
+        let words = format!("{form}: {ran:?}\n{}", house.told());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "All that I found.\n"), "{words}");
+        let status: Vec<u16> = house.asked().iter().map(|seen| seen.status).collect();
+        let refused = status.iter().filter(|status| **status == 400).count();
+        assert!((1..4).contains(&refused) && status.last() == Some(&200), "{status:?}: {words}");
+        let last = house.asked().pop().unwrap().body.to_string();
+        assert!(last.contains("[result of search: ") && last.contains("not shown; recall "), "{last}");
+        house.judged();
+        let replay = house.systole(&["replay", "@last"]);
+        assert_eq!(replay.code, Some(0), "{replay:?}");
+    }
+}
+
+#[test]
+fn e11_after_a_crash_the_same_results_are_left_out() {
+    let replies = format!("- {{if: only your final is taken, hang: true}}\n{}", never_ends("native", true));
+    let (model, agent, window) = (WIDE, ", turns: 60", Some(5000));
+    let house =
+        AgentHouse::build(&AgentPlan { replies: &replies, model, agent, window, ..AgentPlan::default() });
+    let running = house.run();
+    let sent = house.systole(&["send", "ask", "Tell everything.", "--to", "helper", "--no-wait"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let until = |what: &str, is_there: &dyn Fn() -> bool| {
+        let end = Instant::now() + PATIENCE;
+        while !is_there() {
+            assert!(Instant::now() < end, "{what}: {}", house.told());
+        }
+    };
+    let is_last =
+        || house.asked().iter().any(|seen| seen.body.to_string().contains("only your final is taken"));
+    until("the final is asked for", &|| is_last() && house.asked().last().unwrap().status == 200);
+    running.signal(rustix::process::Signal::KILL);
+    running.end();
+    let before = house.started("helper");
+    let running = house.run();
+    until("the final", &|| house.codes("final").len() == 1);
+    running.interrupt();
+    let after = house.started("helper");
+    assert_eq!(after.len(), before.len() + 1, "{}", house.told());
+    assert_eq!(after.last().unwrap().prompt, before.last().unwrap().prompt, "the same is asked");
+    house.judged();
+    let replay = house.systole(&["replay", "@last"]);
+    assert_eq!(replay.code, Some(0), "{replay:?}");
 }
 
 #[test]

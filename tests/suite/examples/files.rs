@@ -33,6 +33,7 @@ const SHOWN: [(Code, &str); 25] = [
     (Code::ConfigScript, "warnings/script"),
     (Code::ConfigUnpriced, "warnings/unpriced"),
     (Code::ConfigForcedTool, "warnings/forced-tool"),
+    (Code::ConfigSmallBudget, "warnings/small-budget"),
     (Code::ConfigSkippedGoal, "warnings/workflow"),
     (Code::ConfigSandbox, "config/sandbox"),
     (Code::ConfigSharedFolder, "warnings/shared-folder"),

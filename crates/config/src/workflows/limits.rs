@@ -94,6 +94,7 @@ pub(crate) fn allow(declared: &Declared, agents: &[AgentSpec], bounds: &[RunBoun
         budgets.requests = budgets.requests.max(Some(most));
     }
     budgets.requests = budgets.requests.filter(|_| era.limits_requests);
+    budgets.keeps_finals = era.keeps_finals;
     if is_open("depth") {
         let deepest = if era.limits_requests { limits::DEPTH } else { limits::EARLIER_DEPTH };
         let more = usize::try_from(most(|bound| bound.depth.into())).unwrap_or(deepest);

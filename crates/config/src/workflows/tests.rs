@@ -32,7 +32,7 @@ fn workflow(keys: &str) -> Workflow {
 fn stored_in_v6(keys: &str) -> Workflow {
     let file = load(keys).unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
     let source = String::from_utf8(file.composition.source.to_vec()).expect("it is text");
-    let source = source.replacen("systole configuration v7", "systole configuration v6", 1);
+    let source = source.replacen("systole configuration v8", "systole configuration v6", 1);
     let stored = read_stored(source.as_bytes(), Path::new("/nowhere")).expect("it can be read");
     stored.workflows.into_iter().next().expect("there is one")
 }

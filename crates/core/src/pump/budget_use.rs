@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, RecordFact};
-use super::state::{CHILD, used_under};
+use super::state::{CHILD, Call, used_under};
 use crate::rules::budget_payload;
 use crate::types::budget::{Budgets, Ceiling, ExceededLimit, Measure, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
@@ -144,6 +144,16 @@ impl BudgetLimit {
         budget_use.is_some_and(|budget_use| budget_use.warned.contains(&of))
     }
 
+    /// How many requests to models the calls under the limit keep for their finals, without that call.
+    pub(super) fn count_kept(&self, d: &DecisionBuilder<'_>, except: (&ThreadId, &CallPath)) -> u64 {
+        let calls = calls_under(d, &self.thread, self.budget_use);
+        let keeps = |(thread, path): &(ThreadId, CallPath)| {
+            (thread, path) != except
+                && d.find_call(thread, path).is_some_and(|call| does_keep_request(d, call))
+        };
+        u64::try_from(calls.iter().filter(|call| keeps(call)).count()).unwrap_or(u64::MAX)
+    }
+
     /// The limit with this much more use.
     pub(super) fn with_use(&self, more: UsedAmounts) -> ExceededLimit {
         let more = match self.of.what {
@@ -156,6 +166,13 @@ impl BudgetLimit {
         };
         ExceededLimit { used: self.of.used.saturating_add(more), ..self.of }
     }
+}
+
+/// Whether a call keeps a request for its final: it has asked a model, and its wrap-up turn has not done so yet.
+fn does_keep_request(d: &DecisionBuilder<'_>, call: &Call) -> bool {
+    let has_asked_last = call.is_wrapping_up() && !call.journal.is_empty();
+    let has_turns = || d.find_listener(call.config, &call.listener).is_some_and(|one| one.turns > 1);
+    call.asks_models && !has_asked_last && has_turns()
 }
 
 /// The first limit that has no room for this much more.

@@ -15,7 +15,7 @@ use super::looping;
 use super::primitives;
 use super::refusing::refuse_outside_calls;
 use super::state::Call;
-use super::turn::{Turn, no_turn_left, record_refusal, refuse_item};
+use super::turn::{Turn, no_turn_left, record_refusal, refuse_item, warn_refused};
 use super::view::ReadResults;
 use super::wrapping;
 use super::{steering, todos};
@@ -158,6 +158,7 @@ fn retry_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: S
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
     let body = core_payload::listener_error(code, &refusal);
+    warn_refused(d, turn, |budgets| budgets.requests.is_some() && budgets.keeps_finals);
     let fact = turn
         .make_fact(0, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
         .with_addressee(&turn.sender);

@@ -5,7 +5,8 @@
 //! exceeded yet, even if the start exceeds one. Then the limit is exceeded until the result reports less
 //! use. So a whole tree never goes beyond a limit by more than one answer of a model.
 //!
-//! The limit of requests is never exceeded: its last request is kept for a call that may only answer.
+//! The limit of requests is never exceeded. Each open call that has asked a model keeps one of them for its final, so a
+//! call gets no request that another one needs to answer.
 
 use systole_wire::journal::{JournalEntry, ModelStarted};
 use systole_wire::money::{Currency, Money};
@@ -29,15 +30,14 @@ pub(super) fn find_refusal(
     let limits = list_limits(d, turn.thread, turn.path);
     let has_no_room = |limit: &&BudgetLimit| {
         let of = limit.to_exceeded();
-        // The last request is for a final.
-        let kept = u64::from(of.what == Measure::Requests && of.limit > 1 && !turn.is_wrap_up);
+        let kept = count_kept(d, turn, limit);
         // A call that does not say what it may use needs at least something.
         limit.with_use(wanted).used.saturating_add(kept) > of.limit
             || wanted_of(started, limit).is_none() && of.used >= of.limit
     };
     let full = limits.iter().find(has_no_room)?;
     let has_last = |limit: &BudgetLimit| match limit.to_exceeded() {
-        of if of.what == Measure::Requests => of.used < of.limit,
+        of if of.what == Measure::Requests => of.used.saturating_add(count_kept(d, turn, limit)) < of.limit,
         of => of.used <= of.limit,
     };
     if turn.is_wrap_up && limits.iter().all(has_last) {
@@ -52,14 +52,30 @@ pub(super) fn find_refusal(
     let mut words =
         format!("{} of {}{unit} are used or kept", of.write_amount(of.used), of.write_amount(of.limit));
     if of.what == Measure::Requests {
-        if of.used < of.limit {
-            words.push_str(", and the last one is kept for a final");
+        match of.limit.saturating_sub(of.used) {
+            0 => {}
+            1 => words.push_str(", and the last one is kept for a final"),
+            left => words.push_str(&format!(", and the last {left} are kept for finals")),
         }
     } else if let Some(amount) = wanted_of(started, full) {
         words.extend([", and ", &of.write_amount(amount), " are wanted for this model call"]);
     }
     let refusal = Refusal::new(of.what.code(), words);
     Some((of, refusal.fixed_by("do not call the model; answer with what you have")))
+}
+
+/// How many requests a limit keeps for finals, besides the one that is to begin.
+fn count_kept(d: &DecisionBuilder<'_>, turn: &Turn<'_>, limit: &BudgetLimit) -> u64 {
+    let of = limit.to_exceeded();
+    if of.what != Measure::Requests {
+        return 0;
+    }
+    let own = u64::from(of.limit > 1 && !turn.is_wrap_up);
+    let budgets = budget_use::find_budgets(d, turn.thread, turn.path);
+    match budgets.is_some_and(|budgets| budgets.keeps_finals) {
+        true => own.saturating_add(limit.count_kept(d, (turn.thread, turn.path))),
+        false => own,
+    }
 }
 
 /// After a refused start the call may only answer. The turn that is out still gets to send its reply.

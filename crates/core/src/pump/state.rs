@@ -224,6 +224,8 @@ pub struct Call {
     pub went_on: Millis,
     /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
+    /// Whether its listener has asked a model.
+    pub asks_models: bool,
     /// Records in its inbox that no settled turn has shown.
     pub inbox: Vec<InboxMessage>,
     /// The record after which the due turn could be delivered. The turn shows nothing later.
@@ -487,7 +489,7 @@ impl Call {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 24;
+const ROW_VERSION: u8 = 25;
 
 impl Thread {
     /// A thread before its first record.

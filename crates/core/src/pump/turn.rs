@@ -8,7 +8,7 @@ use super::budget_use;
 use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::view::ReadResults;
 use crate::rules::core_payload;
-use crate::types::budget::{Measure, UsedAmounts};
+use crate::types::budget::{Budgets, Measure, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::composition::Listener;
 use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
@@ -103,16 +103,22 @@ pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordin
 /// Records a refused item. It counts as a message, so calls may be warned. The warning comes first, because the refusal
 /// may make the next turn ready, and that turn shows the warning.
 fn add_refused(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, code: Code, body: Arc<[u8]>) {
-    let counts = budget_use::find_budgets(d, turn.thread, turn.path).is_some_and(|of| of.requests.is_some());
-    if counts && code != Code::MessagesBudget {
-        let over = budget_use::collect_limits(d, turn.thread, turn.path);
-        budget_use::warn_limits(d, &over, UsedAmounts::CALL);
+    if code != Code::MessagesBudget {
+        warn_refused(d, turn, |budgets| budgets.requests.is_some());
     }
     d.add_record(
         turn.thread,
         turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(code), body)
             .with_addressee(&turn.sender),
     );
+}
+
+/// One more item is about to be refused. If that counts as a message, calls may be warned.
+pub(super) fn warn_refused(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, counts: fn(&Budgets) -> bool) {
+    if budget_use::find_budgets(d, turn.thread, turn.path).is_some_and(counts) {
+        let over = budget_use::collect_limits(d, turn.thread, turn.path);
+        budget_use::warn_limits(d, &over, UsedAmounts::CALL);
+    }
 }
 
 /// Answers an item that names a thread that is not the sender's or that has ended.

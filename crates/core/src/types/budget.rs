@@ -249,6 +249,10 @@ pub struct Budgets {
     /// Most requests to models. `None` only in configurations that were stored before this limit existed. Under
     /// these, refused items do not count as messages, and a call that is nested too deep goes on.
     pub requests: Option<u64>,
+    /// Whether each call that has asked a model keeps a request for its final, and unusable answers give a warning
+    /// like other messages. `false` only in configurations that were stored before these rules existed: under these,
+    /// one request is kept for all calls.
+    pub keeps_finals: bool,
 }
 
 impl Default for Budgets {
@@ -261,6 +265,7 @@ impl Default for Budgets {
             tokens: None,
             money: None,
             requests: Some(limits::REQUESTS.into()),
+            keeps_finals: true,
         }
     }
 }

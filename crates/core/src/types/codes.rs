@@ -236,8 +236,10 @@ codes! {
         try "the name of an agent; `say` with the action as XML instead of `call`";
     ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
         try "`price:` of the model; 0 if it costs nothing";
-    ConfigForcedTool "config.forced-tool" false "an agent must call a tool although its model reasons first, which some providers refuse"
-        try "`tool_choice: auto`, or a model without `thinking`";
+    ConfigForcedTool "config.forced-tool" false "a model must call a tool although it reasons first, which some providers refuse, or in every request, so that it never gives a final"
+        try "`tool_choice: auto`, or a model without `thinking`; no forced call in `params`";
+    ConfigSmallBudget "config.small-budget" false "a budget of tokens or money has no room for three requests of an agent to its model, by what each keeps until its answer is there"
+        try "a larger budget, or a smaller `max_output` of the model";
     ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares the output of a goal that may be skipped; then the condition does not hold"
         try "the same `when` at the step that has the condition, if that is not meant";
     ConfigSandbox "config.sandbox" false "a folder of a sandbox is not there, or contains what must stay outside of it"
@@ -283,6 +285,7 @@ impl Code {
                 | Code::ConfigScript
                 | Code::ConfigUnpriced
                 | Code::ConfigForcedTool
+                | Code::ConfigSmallBudget
                 | Code::ConfigSkippedGoal
                 | Code::ConfigSharedFolder
         )

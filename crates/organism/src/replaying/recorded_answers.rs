@@ -2,6 +2,7 @@
 
 use systole_agent::answer_replay::{self, NextRequest};
 use systole_core::pump::view;
+use systole_core::types::codes::Code;
 use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{CallMark, LogFault, LogReader};
@@ -9,7 +10,7 @@ use systole_core::types::record::{JournalEffect, RecordCode};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::prompt_link::{self, ParsedLink};
 
-use super::history::{AttemptHistory, SaidBefore};
+use super::history::{AttemptEnd, AttemptHistory, SaidBefore};
 use super::journal_model::RecordedAnswer;
 use super::tree_records::RecordedTree;
 
@@ -42,7 +43,8 @@ pub(super) fn read_answers(
             JournalEntry::Result(_) => None,
         });
         let next = match after {
-            None => NextRequest::None,
+            None if has_said(attempt) => NextRequest::None,
+            None => NextRequest::Unknown,
             Some(model) if model == by => NextRequest::SameModel,
             Some(_) => NextRequest::OtherModel,
         };
@@ -52,6 +54,17 @@ pub(super) fn read_answers(
         answers.push(answer_replay::rebuild_answer(&whole, by, next));
     }
     Ok(answers)
+}
+
+/// Whether an attempt ended with a word of its agent. A lost one may have been about to ask again.
+fn has_said(attempt: &AttemptHistory) -> bool {
+    match &attempt.end {
+        Some(AttemptEnd::Replied(_)) => true,
+        Some(AttemptEnd::Failed { code, outage, .. }) => {
+            outage.is_some() || matches!(code, Code::ListenerFailed | Code::UnknownOutcome)
+        }
+        Some(AttemptEnd::WithPump | AttemptEnd::LostWithPump(_)) | None => false,
+    }
 }
 
 /// Takes over from a recorded entry what is measured, not said: the cost, what else a provider reports, the pause before

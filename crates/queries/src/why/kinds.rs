@@ -248,13 +248,11 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
             let again = reason.again.as_ref().map_or_else(String::new, |pause| {
                 let (model, left) = (plain(&pause.model), clocks::spell_until(pause.at, now));
                 match pause.again {
+                    _ if pause.at <= now => String::new(),
                     Some((number, most)) => {
                         format!("; model {model} is asked again in {left} ({number} of {most})")
                     }
-                    None if pause.at > now => {
-                        format!("; model {model} is asked in {left}, as its `rate` allows")
-                    }
-                    None => String::new(),
+                    None => format!("; model {model} is asked in {left}, as its `rate` allows"),
                 }
             });
             let out = clocks::spell_since(reason.since, now);
@@ -419,6 +417,11 @@ mod tests {
         };
         let brief = words(&reason, Millis(12_000)).brief;
         assert_eq!(brief, "attempt 1 of 3 out for 2.0 s; model main is asked again in 8.0 s (4 of 10)");
+        let brief = words(&reason, Millis(21_000)).brief;
+        assert_eq!(
+            brief, "attempt 1 of 3 out for 11 s",
+            "the pause is over, and the model may be asked by now"
+        );
         reason.again = Some(ModelPause { model: "main".to_owned(), at: Millis(20_000), again: None });
         let brief = words(&reason, Millis(12_000)).brief;
         assert_eq!(brief, "attempt 1 of 3 out for 2.0 s; model main is asked in 8.0 s, as its `rate` allows");

@@ -83,7 +83,10 @@ impl ProviderComplaint {
                 "context length",
                 "context window",
                 "context size",
+                "maximum model length",
+                "maximum prompt length",
                 "prompt is too long",
+                "input is too long",
                 "exceeds the maximum number of tokens",
                 "exceed context limit",
             ])
@@ -169,8 +172,8 @@ impl ProviderComplaint {
             // For a wrong key, Gemini reports an invalid argument.
             400 if self.says(&["api key not valid", "api key not found"]) => key(),
             _ if kind == ModelFaultKind::WindowFull => format!(
-                "the request with its answer is longer than the model takes: lower models.{model}.window or \
-                 models.{model}.max_output"
+                "the request with its answer is longer than the model takes: shorten the request or the prompt, take \
+                 a model with a larger window, or lower models.{model}.window or models.{model}.max_output"
             ),
             404 => {
                 let (name, url) = (&asked.model.model, &asked.at);

@@ -208,8 +208,9 @@ impl Models {
         let reserve = reserve_cost(model.price.as_ref(), ask.tokens_in, written);
         let mut attempt = 1;
         loop {
-            // The permit is held while the request runs, and not during the pause before a retry.
-            let place = places.acquire().await;
+            // The permit is held while the request runs: not while it waits for its rate, nor during the pause before
+            // a retry.
+            let mut place = Some(places.acquire().await);
             let request = refused.leave_out(&ask.request);
             let held = asked.find_held(&request);
             let wait = match gate.take_request(&model.rate, ask.tokens_in, limits::RATE_WAIT) {
@@ -218,10 +219,14 @@ impl Models {
                 Err(wait) => return Ok(Err((attempt, build_rate_fault(model, wait)))),
             };
             let wait_ms = Some(to_ms(wait)).filter(|ms| *ms > 0);
+            if wait_ms.is_some() {
+                place = None;
+            }
             let going = OutgoingRequest { model, attempt, reserve, held, wait_ms };
             ledger.record_start(going).await.map_err(NoAnswer::Halted)?;
-            if wait_ms.is_some() {
+            if place.is_none() {
                 self.sleeper.sleep(wait).await;
+                place = Some(places.acquire().await);
             }
             let outcome = asked.ask(request.clone(), share_watcher(watcher)).await;
             drop(place);

@@ -1,6 +1,7 @@
 //! Every fault in every form: its kind, its message, its status, the partial answer, and whether it may be
 //! charged.
 
+use serde_json::json;
 use systole_agent::model::{ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
 
@@ -147,6 +148,59 @@ fn e13_every_status_is_a_fault_that_says_what_to_do() {
         });
     }
     hold(rows);
+}
+
+#[test]
+fn e11_every_provider_says_in_its_words_that_a_request_is_too_long() {
+    let openai = |message: &str| json!({ "error": { "message": message } });
+    let llama = json!({"error": {"code": 400, "message": "the request exceeds the available context size, try increasing it", "type": "exceed_context_size_error", "n_prompt_tokens": 14429, "n_ctx": 8192}});
+    let vllm = json!({"object": "error", "message": "The decoder prompt (length 21535) is longer than the maximum model length of 16384. Make sure that `max_model_len` is no smaller.", "type": "BadRequestError", "param": null, "code": 400});
+    let gemini = json!({"error": {"code": 400, "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "status": "INVALID_ARGUMENT"}});
+    let rows = [
+        (OpenAi, "llama.cpp", "400 No", llama.clone()),
+        (OpenAi, "llama.cpp, in a stream", "200 OK", llama),
+        (OpenAi, "vllm", "400 No", vllm),
+        (
+            OpenAi,
+            "sglang",
+            "400 No",
+            openai("The input (5000 tokens) is longer than the model's context length (4096 tokens)."),
+        ),
+        (
+            OpenAi,
+            "vllm, behind a proxy",
+            "500 No",
+            json!({"detail": "The decoder prompt (length 66501) is longer than the maximum model length of 65536."}),
+        ),
+        (
+            OpenAi,
+            "xai",
+            "400 No",
+            openai("This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+        ),
+        (OpenAi, "bedrock", "400 No", openai("Input is too long for requested model.")),
+        (
+            OpenAi,
+            "mistral",
+            "400 No",
+            openai("Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+        ),
+        (Ollama, "ollama", "400 No", json!({"error": "the input length exceeds the context length"})),
+        (Gemini, "gemini", "400 No", gemini),
+        (
+            Anthropic,
+            "anthropic",
+            "400 No",
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit: 190000 + 21333 > 200000, decrease input length or `max_tokens` and try again"}}),
+        ),
+    ];
+    for (form, what, status, body) in rows {
+        let server =
+            ByteServer::saying(measured(status, &["content-type: application/json"], &body.to_string()));
+        let fault = ask(&model(form, &server.url()), limits(), request("hello")).expect_err("too long");
+        assert_eq!(fault.kind, ModelFaultKind::WindowFull, "{what}: {fault:?}");
+        assert!(!fault.may_be_paid && fault.status.is_some(), "{what}: {fault:?}");
+    }
 }
 
 #[test]

@@ -50,4 +50,5 @@ mod tasks;
 mod text_anywhere;
 mod tls;
 mod together;
+mod too_long;
 mod window;

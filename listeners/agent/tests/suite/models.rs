@@ -344,6 +344,39 @@ async fn a_request_that_its_rate_would_hold_for_long_is_not_sent_and_costs_nothi
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_waits_for_its_rate_keeps_no_other_from_its_answer() {
+    let diary = Diary::new();
+    let (out, most) = (Arc::default(), Arc::default());
+    let outcomes = Mutex::new(VecDeque::from([good(), good()]));
+    let told: Arc<dyn Model> = Arc::new(Told { name: "main", outcomes, diary: diary.clone(), out, most });
+    let requests = Some(spec::AmountRate { amount: 1, period_ms: 20_000 });
+    let model = spec::ModelSpec {
+        rate: spec::ModelRates { requests, tokens: None },
+        at_once: 1,
+        ..specified("main", &[])
+    };
+    let models =
+        Models::new(vec![(model, told)], Box::new(Always(0)), &HttpLimits::default()).expect("models");
+    let ask = async |what| {
+        let came = models.ask_model("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+        diary.note(format!("{what} has its answer: {}", came.is_ok()));
+    };
+    ask("the first").await;
+    // The second waits for 20 seconds; the third would wait for 40, which is too long, and is told so at once.
+    tokio::join!(ask("the second"), ask("the third"));
+    let ends: Vec<String> =
+        diary.lines().into_iter().filter(|line| line.contains("has its answer")).collect();
+    assert_eq!(
+        ends,
+        [
+            "0 the first has its answer: true",
+            "0 the third has its answer: false",
+            "20000 the second has its answer: true"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_has_no_more_requests_than_its_journal_has_room_for() {
     let diary = Diary::new();
     let gone = || (0..10).map(|_| bad(ModelFaultKind::Unavailable, Some(503))).collect();

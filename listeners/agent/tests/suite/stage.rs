@@ -12,7 +12,7 @@ use systole_kit::ask::{
     BytePage, ByteSource, MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage, ViewedPage,
 };
 use systole_kit::envelope::{Delivered, EnvelopeStamp};
-use systole_kit::journal::{JournalEntry, ModelCallOutcome};
+use systole_kit::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::prompt_link::{self, ParsedLink};
 use systole_kit::pump_documents::PumpAnswer;
@@ -138,6 +138,8 @@ pub(crate) struct Heard {
     pub(crate) before: Vec<ViewEntry>,
     /// The message numbers from which the view was read.
     pub(crate) asked: Vec<u64>,
+    /// The journal of earlier attempts at the turn.
+    pub(crate) past: Vec<EarlierEntry>,
 }
 
 pub(crate) struct AgentStage {
@@ -239,11 +241,13 @@ impl AgentStage {
 
     fn delivery(&self, payload: Payload) -> Delivered {
         let delivery = format!("d{}", self.turn);
+        let past = self.heard.lock().unwrap().past.len();
         let stamp = EnvelopeStamp {
             call: "1".into(),
             turn: self.turn,
             attempt: 1,
             delivery,
+            journal: u32::try_from(past).ok().filter(|entries| *entries > 0),
             ..EnvelopeStamp::default()
         };
         let (from, to, thread) = ("alice".to_owned(), None, "sess-1".to_owned());
@@ -399,6 +403,9 @@ impl Line for Kept {
                 let shown: Vec<ViewEntry> = asked.map(|at| all[at].clone()).collect();
                 heard.views.push(shown.clone());
                 Some(ViewedPage { count, next: None, mark, began, shown }.to_payload())
+            }
+            LineRequest::Ask(PumpQuestion::Journal { .. }) => {
+                Some(EarlierEntries { entries: heard.past.clone(), next: None }.to_payload())
             }
             LineRequest::Ask(other) => panic!("the stage does not answer {other:?}"),
         };

@@ -3,7 +3,7 @@
 
 use super::{CheckLedger, LedgerStep};
 use crate::path;
-use crate::tag;
+use crate::tag::{self, BodyTag};
 
 /// An entry of a listener's journal.
 #[derive(Debug)]
@@ -20,18 +20,28 @@ pub(crate) struct BoughtUse {
     pub(crate) tokens: u64,
     /// In millionths of the currency's unit.
     pub(crate) micros: u64,
+    /// Requests, without those that failed and cost nothing.
+    pub(crate) requests: u64,
 }
 
 impl BoughtUse {
     pub(crate) fn sum_with(self, other: BoughtUse) -> BoughtUse {
         let tokens = self.tokens.saturating_add(other.tokens);
-        BoughtUse { tokens, micros: self.micros.saturating_add(other.micros) }
+        let requests = self.requests.saturating_add(other.requests);
+        BoughtUse { tokens, micros: self.micros.saturating_add(other.micros), requests }
     }
 
     fn subtract_use(self, other: BoughtUse) -> BoughtUse {
         let tokens = self.tokens.saturating_sub(other.tokens);
-        BoughtUse { tokens, micros: self.micros.saturating_sub(other.micros) }
+        let requests = self.requests.saturating_sub(other.requests);
+        BoughtUse { tokens, micros: self.micros.saturating_sub(other.micros), requests }
     }
+}
+
+/// What a start keeps.
+pub(crate) fn read_kept(tag: &BodyTag<'_>) -> BoughtUse {
+    let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
+    BoughtUse { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0), requests: 1 }
 }
 
 impl CheckLedger {
@@ -40,8 +50,7 @@ impl CheckLedger {
         let thread = &step.record.thread;
         let id = tag.read_large("id").unwrap_or_default();
         if step.record.code.as_deref() == Some("model-started") {
-            let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
-            let kept = BoughtUse { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) };
+            let kept = read_kept(&tag);
             self.with_call(thread, call, |call| {
                 call.journal.push(LedgerEntry { id, kept: Some(kept), is_start: true });
             });
@@ -56,15 +65,18 @@ impl CheckLedger {
             call.journal.push(LedgerEntry { id, kept: None, is_start: false });
         });
         let Some(kept) = kept else { return };
-        let tokens = match (tag.read_large("in"), tag.read_large("out")) {
-            (None, None) => kept.tokens,
-            (read, written) => read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
+        let (read, written) = (tag.read_large("in"), tag.read_large("out"));
+        let has_counts = read.or(written).is_some();
+        let tokens = match has_counts {
+            true => read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
+            false => kept.tokens,
         };
-        self.replace_spent(
-            thread,
-            kept,
-            BoughtUse { tokens, micros: tag.read_micros("money").unwrap_or(kept.micros) },
-        );
+        let money = tag.read_micros("money");
+        let is_fault = tag.find_attribute("stop").is_some_and(|stop| stop.starts_with("model."));
+        let is_unpaid = is_fault && has_counts && tokens == 0 && money.unwrap_or(0) == 0;
+        let bought =
+            BoughtUse { tokens, micros: money.unwrap_or(kept.micros), requests: u64::from(!is_unpaid) };
+        self.replace_spent(thread, kept, bought);
     }
 
     /// Adds the use of an ended child to a thread; its tree already counted it.

@@ -21,7 +21,7 @@ mod timers;
 use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::{LedgerApproval, LedgerQuestion};
-pub(crate) use self::journal::{BoughtUse, LedgerEntry};
+pub(crate) use self::journal::{BoughtUse, LedgerEntry, read_kept};
 pub(crate) use self::outages::LedgerOutage;
 pub(crate) use self::starts::RunStarts;
 pub(crate) use self::thread::{LedgerCall, LedgerItem, LedgerSpawn, LedgerThread};
@@ -418,9 +418,9 @@ impl CheckLedger {
         if let Some(tag) = step.core_named("thread-finished") {
             let number = |name| tag.read_number(name).unwrap_or(0);
             self.add_use(&step.record.thread, number("messages"), number("children"));
-            let (tokens, micros) =
-                (tag.read_large("tokens").unwrap_or(0), tag.read_micros("money").unwrap_or(0));
-            self.note_purchase(&step.record.thread, BoughtUse { tokens, micros });
+            let [tokens, requests] = ["tokens", "requests"].map(|name| tag.read_large(name).unwrap_or(0));
+            let micros = tag.read_micros("money").unwrap_or(0);
+            self.note_purchase(&step.record.thread, BoughtUse { tokens, micros, requests });
         }
     }
 

@@ -2,9 +2,9 @@
 //! is forgotten silently, and no limit is passed by more than one answer.
 
 use super::RunSettings;
-use crate::ledger::{BoughtUse, CheckLedger, LedgerCall, LedgerStep};
+use crate::ledger::{BoughtUse, CheckLedger, LedgerCall, LedgerStep, read_kept};
 use crate::meaning::RecordAct;
-use crate::tag::{self, BodyTag};
+use crate::tag;
 
 /// An entry is of the listener of its call, belongs to the due attempt and has a number that no other entry of it
 /// has; a result replaces one start of that attempt. An attempt that follows a start without result says
@@ -52,7 +52,7 @@ fn check_entry(call: &LedgerCall, turn: u32, step: &LedgerStep<'_>) -> Option<St
 }
 
 /// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
-/// limit. A call that may only answer may pass a limit that was not passed before.
+/// limit. A call that may only answer may pass a limit that was not passed before, but not that of requests.
 pub(crate) fn check_models(
     before: &CheckLedger,
     step: &LedgerStep<'_>,
@@ -64,6 +64,9 @@ pub(crate) fn check_models(
     let used = before.budget_use(&step.record.thread)?.bought;
     let is_last = before.call_of(step)?.wraps_up.is_some();
     let then = used.sum_with(read_kept(&tag));
+    if let Some(most) = terms.requests.filter(|most| then.requests > *most) {
+        return Some(format!("its message from outside makes {} requests, of {most} allowed", then.requests));
+    }
     let passes = |used: u64, then: u64, most: u64| then > most && (!is_last || used > most);
     if let Some(most) = terms.tokens.filter(|most| passes(used.tokens, then.tokens, *most)) {
         return Some(format!("its message from outside uses {} tokens, of {most} allowed", then.tokens));
@@ -72,22 +75,16 @@ pub(crate) fn check_models(
     Some(format!("its message from outside costs {} millionths, of {most} allowed", then.micros))
 }
 
-fn read_kept(tag: &BodyTag<'_>) -> BoughtUse {
-    let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
-    BoughtUse { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) }
-}
-
-/// The model use of a child that its parent sees is the real use.
+/// The model use of a child that its parent sees is the real use. Logs from before requests were limited do not say how
+/// many there were.
 pub(crate) fn check_bought(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id")?;
+    let used = before.find_thread(id)?.bought;
     let told = BoughtUse {
         tokens: tag.read_large("tokens").unwrap_or(0),
         micros: tag.read_micros("money").unwrap_or(0),
+        requests: tag.read_large("requests").unwrap_or(used.requests),
     };
-    let used = before.find_thread(id)?.bought;
-    (told != used).then(|| {
-        let (tokens, micros) = (told.tokens, told.micros);
-        format!("models of {id} used {used:?}, and {tokens} tokens and {micros} millionths are told")
-    })
+    (told != used).then(|| format!("models of {id} used {used:?}, and {told:?} are told"))
 }

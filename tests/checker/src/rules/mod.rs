@@ -49,6 +49,8 @@ pub struct RunSettings {
     pub tokens: Option<u64>,
     /// The most that they may cost, in millionths of the currency's unit.
     pub micros: Option<u64>,
+    /// Most requests that they may get.
+    pub requests: Option<u64>,
 }
 
 impl Default for RunSettings {
@@ -64,6 +66,7 @@ impl Default for RunSettings {
             depth: None,
             tokens: None,
             micros: None,
+            requests: None,
         }
     }
 }

@@ -99,6 +99,32 @@ fn only_the_last_answer_may_exceed_the_limit_of_models() {
     assert_eq!(under(Some(100), None, &last), ["models"], "and no second");
 }
 
+#[test]
+fn requests_count_up_to_their_limit_and_the_last_answer_has_none_beyond_it() {
+    let under = |most, script: &Script| {
+        let terms = RunSettings { requests: Some(most), ..RunSettings::default() };
+        SealedBook::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
+    };
+    assert_eq!(under(2, &thinking()), Vec::<&str>::new());
+    assert_eq!(under(1, &thinking()), ["models"]);
+    // One that failed and cost nothing is given back; one that may be paid is not.
+    for (rest, found) in [
+        (r#"of="1" stop="model.unavailable" in="0" out="0">no</journal>"#, vec![]),
+        (r#"of="1" stop="model.truncated" in="7" out="0">no</journal>"#, vec!["models"]),
+        (r#"of="1" stop="model.truncated">no</journal>"#, vec!["models"]),
+        (r#"of="1" stop="end" in="0" out="0">no</journal>"#, vec!["models"]),
+    ] {
+        let mut script = thinking();
+        script.line("results").body = entry("results", "model-result", 2, rest).body;
+        assert_eq!(under(1, &script), found, "{rest}");
+    }
+    let mut last = thinking();
+    let body = r#"<budget-exceeded xmlns="https://xml-pipeline.org/ns/core/v1" what="requests" used="1" limit="1"/>"#;
+    let wraps = line("wraps", B, "message", "wrap-up").between("core", "planner").on("1").because("b-ask");
+    last.after("results", wraps.says(body));
+    assert_eq!(under(1, &last), ["models"]);
+}
+
 /// The question about an attempt at the open call of thread B.
 fn asks(hash: &str, id: &str) -> Line {
     let body = format!(
@@ -154,6 +180,10 @@ fn a_person_who_is_asked_about_an_attempt_is_waited_for() {
 }
 
 planted! {
+    models_of_a_child_that_were_asked_less_than_is_told finds ["bought"] by |script| {
+        let body = finished(HEAT, "answered", "warm", WARM);
+        script.line("finished").body = body.replacen(" head=", " requests=\"3\" head=", 1);
+    };
     models_of_a_child_that_used_less_than_is_told finds ["bought"] by |script| {
         let body = finished(HEAT, "answered", "warm", WARM);
         script.line("finished").body = body.replacen(" head=", " tokens=\"3\" head=", 1);

@@ -36,6 +36,7 @@ pub(super) fn fold_entry(thread: &mut Thread, record: &Record) {
         }
     };
     if let Some(call) = thread.calls.get_mut(path) {
+        call.asks_models = true;
         call.journal.own.push(AttemptEntry { seq: h.seq, id, body: Digest::hash_bytes(&record.body), sort });
     }
 }

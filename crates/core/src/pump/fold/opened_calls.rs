@@ -55,6 +55,7 @@ pub(super) fn open_call(
         away_since: None,
         went_on: Millis::default(),
         journal: Journal::default(),
+        asks_models: false,
         inbox: Vec::new(),
         ready_seq: h.seq,
         ready_cause: h.id,

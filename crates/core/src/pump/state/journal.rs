@@ -40,6 +40,11 @@ pub enum EntryKind {
 }
 
 impl Journal {
+    /// Whether no attempt at the due turn has made an entry.
+    pub fn is_empty(&self) -> bool {
+        self.past.is_empty() && self.own.is_empty()
+    }
+
     /// The entry of the due attempt with that number.
     pub fn find_entry(&self, id: u64) -> Option<&AttemptEntry> {
         self.own.iter().find(|entry| entry.id == id)

@@ -19,6 +19,11 @@ fn starts(stage: &mut DecideStage, turn: u32, id: u64) -> String {
     stage.says(&root(), "1", turn, journals(id, started())).pop().unwrap()
 }
 
+/// A start in the first turn of that call. Returns what answers it.
+fn ask_start(stage: &mut DecideStage, path: &str, id: u64) -> String {
+    stage.says(&root(), path, 1, journals(id, started())).pop().unwrap()
+}
+
 fn ends(stage: &mut DecideStage, id: u64, of: u64, stop: &str, tokens: u64) {
     let (tokens_in, tokens_out) = (Some(tokens), Some(0));
     let (stop, text) = (stop.to_owned(), "so".to_owned());
@@ -77,6 +82,74 @@ fn b15_the_last_request_is_kept_for_a_final() {
     let mut stage = requests(1);
     assert_eq!(starts(&mut stage, 1, 1), "=> answer 1");
     assert_eq!(starts(&mut stage, 1, 2), "=> answer 2 budget.requests");
+}
+
+#[test]
+fn b15_each_call_that_has_asked_a_model_keeps_a_request_for_its_final() {
+    let mut composition = composition();
+    composition.budgets = Some(Budgets { requests: Some(5), ..Budgets::default() });
+    composition.listeners = [("agent", "critic"), ("critic", "agent")]
+        .map(|(who, other)| (name(who), listener(who, &[other], 10, &["done"])))
+        .into();
+    let mut stage = DecideStage::under(composition);
+    stage.asks("k", "agent", None);
+    assert_eq!(ask_start(&mut stage, "1", 1), "=> answer 1");
+    stage.replies("1", 1, vec![call("critic")]);
+    assert_eq!(ask_start(&mut stage, "1/1.0", 1), "=> answer 1");
+    // Two are kept for the finals of both, so the third call has one request, and not one of theirs.
+    stage.replies("1/1.0", 1, vec![call("agent")]);
+    let told = ask_start(&mut stage, "1/1.0/1.0", 1);
+    assert_eq!(told, "=> answer 1 budget.requests");
+    let refusal = bodies(&stage).into_values().find(|body| body.contains("budget.requests")).unwrap();
+    assert!(
+        refusal.contains("2 of 5 requests are used or kept, and the last 3 are kept for finals"),
+        "{refusal}"
+    );
+    stage.replies("1/1.0/1.0", 1, vec![note()]);
+    let wraps = |stage: &mut DecideStage, path: &str| {
+        stage.says(&root(), path, 2, journals(1, started())).pop().unwrap()
+    };
+    assert_eq!(wraps(&mut stage, "1/1.0/1.0"), "=> answer 1", "its final");
+    stage.replies("1/1.0/1.0", 2, vec![final_()]);
+    // The calls above have theirs.
+    assert_eq!(wraps(&mut stage, "1/1.0"), "=> answer 1 budget.requests", "and no more");
+    stage.replies("1/1.0", 2, vec![note()]);
+    let last = stage.says(&root(), "1/1.0", 3, journals(1, started())).pop().unwrap();
+    assert_eq!(last, "=> answer 1");
+    stage.replies("1/1.0", 3, vec![final_()]);
+    assert_eq!(wraps(&mut stage, "1"), "=> answer 1 budget.requests");
+    stage.replies("1", 2, vec![note()]);
+    let last = stage.says(&root(), "1", 3, journals(1, started())).pop().unwrap();
+    assert_eq!((last.as_str(), count_used(&stage)), ("=> answer 1", 5));
+    assert!(stage.replies("1", 3, vec![final_()])[0].contains("message/final"));
+}
+
+#[test]
+fn a_configuration_that_keeps_one_request_for_all_does_so_still() {
+    let mut stage = stage(Budgets { requests: Some(4), keeps_finals: false, ..Budgets::default() });
+    stage.asks("k", "agent", None);
+    starts(&mut stage, 1, 1);
+    stage.replies("1", 1, vec![call("agent")]);
+    assert_eq!(ask_start(&mut stage, "1/1.0", 1), "=> answer 1");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 2), "=> answer 2", "the final of the call above has none");
+    assert_eq!(ask_start(&mut stage, "1/1.0", 3), "=> answer 3 budget.requests");
+}
+
+#[test]
+fn b15_unusable_answers_give_the_warning_of_other_messages() {
+    for (keeps_finals, is_warned) in [(true, true), (false, false)] {
+        let mut stage = stage(Budgets { messages: 5, keeps_finals, ..Budgets::default() });
+        stage.asks("k", "agent", None);
+        let again = || JudgedContent::Again { code: "agent.prose-only".to_owned(), words: "no".to_owned() };
+        for turn in 1..=3 {
+            let told = stage.says(&root(), "1", turn, again());
+            assert!(!told.iter().any(|line| line.contains("inbox")), "{told:?}");
+        }
+        let told = stage.says(&root(), "1", 4, again());
+        assert_eq!(told.iter().any(|line| line.contains("message/inbox")), is_warned, "{told:?}");
+        let warning = bodies(&stage).into_values().find(|body| body.contains("<budget-warning"));
+        assert_eq!(warning.is_some_and(|body| body.contains("used=\"4\" limit=\"5\"")), is_warned);
+    }
 }
 
 #[test]

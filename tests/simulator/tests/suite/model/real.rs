@@ -108,6 +108,7 @@ impl Real {
             money: limits.money.map(|micros| Money { micros, currency: Currency::parse(DOLLAR).unwrap() }),
             // The naive pump counts no requests and no refused items.
             requests: None,
+            keeps_finals: false,
         });
         let composition = Composition {
             organism: Name::parse("walked").unwrap(),
