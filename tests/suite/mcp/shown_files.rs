@@ -222,6 +222,9 @@ fn e20_an_erased_file_is_named_with_every_thread_that_has_it_and_says_so() {
     }
     let (house, again) = house.at_rest(&["erase", &hash, "--whole"]);
     assert!(again.stdout.contains("nothing is left to erase"), "{again:?}");
+    let (house, replayed) = house.at_rest(&["replay", &first]);
+    let words = format!("what record {seq} of thread {first} said is erased");
+    assert!(replayed.stderr.contains(&words) || replayed.stdout.contains(&words), "{replayed:?}");
     let (house, verified) = house.at_rest(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
     house.running.interrupt();

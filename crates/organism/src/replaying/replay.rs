@@ -2,7 +2,7 @@
 
 use systole_core::rules::core_payload::VERSION;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
 use tokio::runtime::Builder;
@@ -17,7 +17,9 @@ use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered_delivery::UnansweredDelivery;
+use systole_kit::file_reference;
 use systole_log::memory::MemoryLog;
+use systole_queries::record_files::{self, KeptFile};
 use systole_system::system;
 
 /// A replay that went through.
@@ -38,6 +40,15 @@ pub struct ReplayedTree {
     pub log: MemoryLog,
 }
 
+/// Whether something of a record is erased, or a file that it refers to.
+fn is_partly_erased(reader: &dyn LogReader, record: &Record) -> Result<bool, LogFault> {
+    let mut is_erased = record.parts.has_erased();
+    for file in file_reference::list_files(&record.body) {
+        is_erased |= record_files::read_file(reader, &file)? == KeptFile::Erased;
+    }
+    Ok(is_erased)
+}
+
 /// Replays a tree and compares the result with the record. `real` is what really works in it.
 ///
 /// # Errors
@@ -52,9 +63,11 @@ pub fn replay_tree(
     let Some((first, record)) = tree.records.first() else {
         return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));
     };
-    if let Some((_, erased)) = tree.records.iter().find(|(_, record)| record.parts.has_erased()) {
-        let (thread, seq) = (erased.header.thread.clone(), erased.header.seq);
-        return Err(CannotReplay::Erased { thread, seq });
+    for (_, record) in &tree.records {
+        if is_partly_erased(reader, record)? {
+            let (thread, seq) = (record.header.thread.clone(), record.header.seq);
+            return Err(CannotReplay::Erased { thread, seq });
+        }
     }
     let history = TreeHistory::from_tree(tree);
     let ports = ReplayPorts::new(record.header.time, recorded_answers::read_marks(reader, tree)?);
