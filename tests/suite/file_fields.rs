@@ -15,7 +15,7 @@ use crate::program::{Answer, Ran, Running, ask_as, send_bytes, systole_with};
 use crate::replay::log_in;
 
 /// A picture of one pixel.
-const PNG: &[u8] = include_bytes!("../fixtures/pixel.png");
+pub(crate) const PNG: &[u8] = include_bytes!("../fixtures/pixel.png");
 const PDF: &[u8] = b"%PDF-1.7\n%%EOF\n";
 pub(crate) const SECRET: [(&str, &str); 3] =
     [("MODEL_KEY", "k-12345678"), ("ALICE", "a-token-of-alice"), ("BOB", "a-token-of-bob-too")];

@@ -41,7 +41,7 @@ for line in sys.stdin:
 "#;
 
 /// The keys of an agent that calls workers in the dialect of grammars.
-pub(crate) const CALLS: &str = "dialect: xml, peers: [worker, other, third]";
+pub(crate) const CALLS: &str = "dialect: xml, peers: [worker, other, third], core_tools: []";
 
 /// An organism whose agent asks the server at this port, with these keys of its model and of its own.
 pub(crate) fn house(port: u16, model: &str, keys: &str) -> tempfile::TempDir {
@@ -52,7 +52,7 @@ console: {{listen: "127.0.0.1:0"}}
 models:
   main: {{provider: openai, model: drawn, url: "http://127.0.0.1:{port}/v1", {model}}}
 agents:
-  drafter: {{model: main, turns: 4, {keys}, prompt: {{identity: You draw.}}}}
+  drafter: {{model: main, {keys}, prompt: {{identity: You draw.}}}}
 listeners:
   worker: {{run: [python3, worker.py], schema: yard.xsd, accepts: [write_note, order], returns: [done]}}
   other: {{run: [python3, worker.py], schema: yard.xsd, accepts: [tell], returns: [done]}}
@@ -107,14 +107,14 @@ fn assert_all_act(drawn: &Drawn, field: &str, asks: usize) {
 
 #[test]
 fn e19_every_drawn_answer_acts_with_one_action_in_a_turn() {
-    let drawn = draw_answers(60, "llama.cpp", "core_tools: []");
+    let drawn = draw_answers(60, "llama.cpp", "turns: 4");
     assert_all_act(&drawn, "grammar", 60);
 }
 
 #[test]
 fn e19_every_drawn_answer_acts_with_several_actions_in_a_turn() {
     for (server, field) in [("vllm", "structured_outputs"), ("sglang", "ebnf")] {
-        let drawn = draw_answers(30, server, "core_tools: [], actions: many, thinking: free");
+        let drawn = draw_answers(30, server, "turns: 4, actions: many, thinking: free");
         assert_all_act(&drawn, field, 30);
     }
 }

@@ -27,6 +27,9 @@ pub struct FileElement {
 /// The attribute that has the number of a file.
 pub(crate) const NUMBER: &str = "file";
 
+/// The key of its bytes in JSON.
+pub(crate) const DATA: &str = "data";
+
 /// The elements in document order. A schema without files costs nothing.
 pub(crate) fn find_elements(schema: &SchemaShape, payload: &[u8]) -> Vec<FileElement> {
     let mut found = Vec::new();
@@ -73,40 +76,62 @@ fn visit_element(
 
 /// The schema whose files are numbers, with that content beside.
 pub(crate) fn number_files(schema: &SchemaShape, content: ComplexContent) -> SchemaShape {
-    let mut numbered = schema.clone();
-    if !schema.has_files {
-        return numbered;
+    let least = ValueBound { value: "1".to_owned(), inclusive: true, fragment: String::new() };
+    let simple = SimpleType { least: Some(least), ..SimpleType::new_plain(Builtin::Long) };
+    let number = describe_attribute(NUMBER, "the number of a file that you were shown", simple, true);
+    replace_files(schema, vec![number], content)
+}
+
+/// The schema for those who send the files themselves, in JSON.
+pub(crate) fn carry_files(schema: &SchemaShape) -> SchemaShape {
+    let text = || SimpleType::new_plain(Builtin::String);
+    let attributes = vec![
+        describe_attribute(DATA, "the bytes of the file, in base64", text(), true),
+        describe_attribute("type", "its media type; without it the first bytes say it", text(), false),
+        describe_attribute("name", "its name", text(), false),
+    ];
+    replace_files(schema, attributes, ComplexContent::Empty)
+}
+
+fn describe_attribute(name: &str, words: &str, simple: SimpleType, required: bool) -> AttributeUse {
+    AttributeUse {
+        name: name.to_owned(),
+        documentation: Some(words.to_owned()),
+        simple: Arc::new(simple),
+        required,
+        sensitive: false,
+        default: None,
+        fragment: format!("{name}=\"1\""),
     }
-    let number = TypeId(numbered.types.len());
+}
+
+/// The schema with these attributes and that content in each element that refers to a file.
+fn replace_files(
+    schema: &SchemaShape,
+    attributes: Vec<AttributeUse>,
+    content: ComplexContent,
+) -> SchemaShape {
+    let mut replaced = schema.clone();
+    if !schema.has_files {
+        return replaced;
+    }
+    let other = TypeId(replaced.types.len());
+    let written = attributes.iter().filter(|one| one.required).map(|one| format!(" {}", one.fragment));
+    let written: String = written.collect();
     let change = |declaration: &mut Declaration| {
         if declaration.marks.file {
-            declaration.of = number;
-            declaration.fragment = format!("<{} {NUMBER}=\"1\"/>", declaration.name);
+            declaration.of = other;
+            declaration.fragment = format!("<{}{written}/>", declaration.name);
         }
     };
-    numbered.elements.iter_mut().for_each(change);
-    for of in &mut numbered.types {
+    replaced.elements.iter_mut().for_each(change);
+    for of in &mut replaced.types {
         if let TypeShape::Complex(ComplexType { content: ComplexContent::Children(particle), .. }) = of {
             change_elements(particle, &change);
         }
     }
-    let least = ValueBound { value: "1".to_owned(), inclusive: true, fragment: String::new() };
-    let simple = SimpleType { least: Some(least), ..SimpleType::new_plain(Builtin::Long) };
-    let attribute = AttributeUse {
-        name: NUMBER.to_owned(),
-        documentation: Some("the number of a file that you were shown".to_owned()),
-        simple: Arc::new(simple),
-        required: true,
-        sensitive: false,
-        default: None,
-        fragment: format!("{NUMBER}=\"1\""),
-    };
-    numbered.types.push(TypeShape::Complex(ComplexType {
-        documentation: None,
-        attributes: vec![attribute],
-        content,
-    }));
-    numbered
+    replaced.types.push(TypeShape::Complex(ComplexType { documentation: None, attributes, content }));
+    replaced
 }
 
 fn change_elements(particle: &mut Particle, change: &impl Fn(&mut Declaration)) {

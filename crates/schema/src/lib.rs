@@ -138,6 +138,12 @@ impl SchemaModel {
         Self { schema: files::number_files(&self.schema, shape::ComplexContent::Free) }
     }
 
+    /// The same schema for programs that send the files themselves, as `from_json_with_files` takes them.
+    #[must_use]
+    pub fn with_file_data(&self) -> Self {
+        Self { schema: files::carry_files(&self.schema) }
+    }
+
     /// Whether a global element is annotated with `systole:together="change-set"`, so that all such payloads of one
     /// reply go out as one change set.
     pub fn is_together(&self, element: &str) -> bool {

@@ -15,6 +15,7 @@ mod listeners;
 mod mapping;
 mod pictures;
 mod samples;
+mod sent_files;
 mod serving;
 mod shapes;
 mod shown_files;

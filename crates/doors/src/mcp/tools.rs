@@ -101,7 +101,8 @@ pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
 fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
     let OpenTool { name, listener, taken } = tool;
     let model = models.get(&taken.schema.0)?;
-    let drawn = model.json_schema(&taken.name.local)?;
+    let sent = model.has_files().then(|| model.with_file_data());
+    let drawn = sent.as_ref().unwrap_or(model).json_schema(&taken.name.local)?;
     let mut words: Vec<String> =
         model.find_documentation(&taken.name.local).map(str::to_owned).into_iter().collect();
     words.push(format!("Goes to {}.", listener.name.as_str()));

@@ -5,6 +5,7 @@
 
 use crate::build::given::{GivenPart, GivenValue, ValueManner};
 use crate::build::{PayloadBuilder, field_path};
+use crate::files::DATA;
 use crate::form::{JsonRecord, OWN};
 use crate::shape::Declaration;
 
@@ -47,9 +48,6 @@ pub(super) struct ReportedFile;
 
 /// The attribute that has the hash.
 const HASH: &str = "sha256";
-
-/// The key of the bytes in JSON.
-const DATA: &str = "data";
 
 type FileEntries = Vec<(String, GivenPart)>;
 
