@@ -103,19 +103,15 @@ fn build_with_files(
         }
         Err(slips) => {
             for slip in slips {
-                report_coded(screen, element, slip, unfit.get().unwrap_or(Code::Invalid));
+                report_slip(screen, element, slip, unfit.get().unwrap_or(Code::Invalid));
             }
             Err(CommandExit::Payload)
         }
     }
 }
 
-/// Reports errors in given values, in the form of a refusal.
-pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
-    report_coded(screen, element, slip, Code::Invalid);
-}
-
-fn report_coded(screen: Screen, element: &str, slip: ValueSlip, code: Code) {
+/// Reports an error in given values, in the form of a refusal.
+fn report_slip(screen: Screen, element: &str, slip: ValueSlip, code: Code) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let refusal = ApiRefusal {
         code: code.as_str().to_owned(),
