@@ -11,7 +11,6 @@ use systole_kit::QName;
 use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, ValueSlip, find_nearest};
 
 use super::exit::CommandExit;
-use super::local_file::LocalFile;
 use super::refusal_text;
 use super::screen::Screen;
 use super::system_faults;
@@ -20,6 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
 use systole_doors::api_types::ApiRefusal;
+use systole_doors::local_file::LocalFile;
 
 /// A payload, and the bytes of the files that its fields name.
 pub(super) type BuiltPayload = (Vec<u8>, Vec<Vec<u8>>);
