@@ -151,6 +151,7 @@ fn e20_a_bad_file_of_a_field_is_refused_with_code_place_and_fix() {
         ("photo=@terms.pdf", 4, ["/report/photo/@type", "image/png"]),
         ("photo=@wide.png", 4, ["/report/photo/@bytes", "1024"]),
         ("photo=plan.png", 4, ["photo", "write photo=@PATH"]),
+        ("note=Look", 4, ["photo is missing", "photo=@PATH"]),
         ("photo=@none.png", 2, ["none.png", "the file"]),
     ] {
         let ran = run(site.path(), &["send", "report", field, "--to", "seer"]);

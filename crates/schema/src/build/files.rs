@@ -96,7 +96,7 @@ impl PayloadBuilder<'_> {
             Ok(taken) => taken,
             Err(RefusedFile { message, fix }) => {
                 let expected = format!("{name}: a file");
-                self.report_slip(path, part, format!("{name}: {message}"), expected, fix);
+                self.report_slip(path, given, format!("{name}: {message}"), expected, fix);
                 return Err(ReportedFile);
             }
         };
