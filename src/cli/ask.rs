@@ -14,7 +14,6 @@ use systole_kit::{Payload, QName, file_reference, namespaces};
 use tokio::sync::mpsc;
 
 use super::exit::CommandExit;
-use super::local_file::LocalFile;
 use super::local_organism;
 use super::place::Place;
 use super::remote_organism::OrganismElsewhere;
@@ -30,6 +29,7 @@ use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
+use systole_doors::local_file::LocalFile;
 use systole_organism::runfile::RunFile;
 
 /// Asks the organism a question, and prints its answer.

@@ -41,7 +41,6 @@ mod listen_as;
 mod listener;
 mod live;
 mod live_order;
-mod local_file;
 mod local_organism;
 mod log;
 mod looking;

@@ -11,7 +11,6 @@ use systole_kit::QName;
 use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, ValueSlip, find_nearest};
 
 use super::exit::CommandExit;
-use super::local_file::LocalFile;
 use super::refusal_text;
 use super::screen::Screen;
 use super::system_faults;
@@ -20,6 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
 use systole_doors::api_types::ApiRefusal;
+use systole_doors::local_file::LocalFile;
 
 /// A payload, and the bytes of the files that its fields name.
 pub(super) type BuiltPayload = (Vec<u8>, Vec<Vec<u8>>);
@@ -103,19 +103,15 @@ fn build_with_files(
         }
         Err(slips) => {
             for slip in slips {
-                report_coded(screen, element, slip, unfit.get().unwrap_or(Code::Invalid));
+                report_slip(screen, element, slip, unfit.get().unwrap_or(Code::Invalid));
             }
             Err(CommandExit::Payload)
         }
     }
 }
 
-/// Reports errors in given values, in the form of a refusal.
-pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
-    report_coded(screen, element, slip, Code::Invalid);
-}
-
-fn report_coded(screen: Screen, element: &str, slip: ValueSlip, code: Code) {
+/// Reports an error in given values, in the form of a refusal.
+fn report_slip(screen: Screen, element: &str, slip: ValueSlip, code: Code) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let refusal = ApiRefusal {
         code: code.as_str().to_owned(),

@@ -381,7 +381,7 @@ fn the_page_about_payloads_says_what_is_so() {
             _ => {}
         }
     }
-    assert_eq!(count, [2, 2, 2]);
+    assert_eq!(count, [3, 2, 2]);
 }
 
 /// A value that fits its type, in YAML, with the type in front.

@@ -62,7 +62,9 @@ impl PayloadBuilder<'_> {
         path: &str,
     ) -> Result<Option<FileEntries>, ReportedFile> {
         let is_reference = || record.attributes.iter().any(|attribute| attribute.name == HASH);
-        if declaration.marks.file && entries.is_empty() && is_reference() {
+        // A form gives the attributes without values.
+        let is_blank = |(_, part): &(String, GivenPart)| part.given == GivenValue::Text(String::new());
+        if declaration.marks.file && entries.iter().all(is_blank) && is_reference() {
             let name = &declaration.name;
             let fix = match self.manner {
                 ValueManner::Json => format!("\"{}\": {{\"{DATA}\": BASE64}}", declaration.key()),
@@ -92,7 +94,7 @@ impl PayloadBuilder<'_> {
             Ok(taken) => taken,
             Err(RefusedFile { message, fix }) => {
                 let expected = format!("{name}: a file");
-                self.report_slip(path, part, format!("{name}: {message}"), expected, fix);
+                self.report_slip(path, given, format!("{name}: {message}"), expected, fix);
                 return Err(ReportedFile);
             }
         };

@@ -20,7 +20,7 @@ pub(crate) fn sketch_slot(
     path: &str,
     manner: ValueManner,
 ) -> Option<String> {
-    let value = sketch_value(schema, slot.declaration)?;
+    let value = sketch_value(schema, slot.declaration, manner)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
     let value = if slot.many { Value::Array(vec![value; count.min(limits::SHOWN)]) } else { value };
     write_sketch(&slot.key, &value, path, manner)
@@ -33,7 +33,7 @@ pub(crate) fn sketch_single(
     path: &str,
     manner: ValueManner,
 ) -> Option<String> {
-    write_sketch(&declaration.name, &sketch_value(schema, declaration)?, path, manner)
+    write_sketch(&declaration.name, &sketch_value(schema, declaration, manner)?, path, manner)
 }
 
 /// A whole payload as JSON.
@@ -43,7 +43,10 @@ pub(crate) fn sketch_whole(schema: &SchemaShape, declaration: &Declaration) -> O
     Some(value.to_string()).filter(|sketch| sketch.len() <= limits::SHOWN)
 }
 
-fn sketch_value(schema: &SchemaShape, declaration: &Declaration) -> Option<Value> {
+fn sketch_value(schema: &SchemaShape, declaration: &Declaration, manner: ValueManner) -> Option<Value> {
+    if declaration.marks.file && manner == ValueManner::Fields {
+        return Some(Value::from("@PATH"));
+    }
     let xml = example::build_alone(schema, declaration)?;
     unfold::unfold_element(schema, declaration, &tree::read_tree(&xml).ok()?)
 }

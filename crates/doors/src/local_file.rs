@@ -11,14 +11,17 @@ use systole_core::types::limits::FILE_BYTES;
 use systole_core::types::refusal::Refusal;
 
 /// A file that was read.
-pub(super) struct LocalFile {
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
+#[derive(Clone, Debug)]
+pub struct LocalFile {
+    /// Its name, without what XML cannot carry.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
 impl LocalFile {
     /// Reads it. One byte more than any organism accepts is enough for the refusal as too large.
-    pub(super) fn read(path: &Path) -> std::io::Result<LocalFile> {
+    pub fn read(path: &Path) -> std::io::Result<LocalFile> {
         let mut bytes = Vec::new();
         let most = FILE_BYTES as u64 + 1;
         std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))?;
@@ -29,7 +32,7 @@ impl LocalFile {
     }
 
     /// What a reference says of it, or why no model takes it.
-    pub(super) fn describe_reference(&self) -> Result<TakenFile, Refusal> {
+    pub fn describe_reference(&self) -> Result<TakenFile, Refusal> {
         let media_type = sent_files::find_type(&self.bytes)?.to_owned();
         let (hash, name) = (Digest::hash_bytes(&self.bytes).to_string(), Some(self.name.clone()));
         Ok(TakenFile { hash, media_type, bytes: self.bytes.len(), name })
