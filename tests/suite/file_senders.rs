@@ -49,7 +49,7 @@ payloads:
   keep: {note: line, picture: file}
   copy: {picture: file}
 listeners:
-  copier: {run: [python3, copier.py], accepts: [keep], returns: [copy], entry: true}
+  copier: {run: [python3, copier.py], turns: 1, accepts: [keep], returns: [copy], entry: true}
 clients:
   alice: {token_env: ALICE}
   bob: {token_env: BOB}
@@ -228,15 +228,18 @@ log: {path: ./hello.db}
     let digits = r#"<xs:pattern value="[0-9a-f]{64}"/>"#;
     let (least, most) = (r#"<xs:minInclusive value="1"/>"#, r#"<xs:maxInclusive value="8388608"/>"#);
     let sizes = [least, most].concat();
+    let either = [digits, r#"<xs:pattern value="none"/>"#].concat();
+    let larger = [least, r#"<xs:maxInclusive value="8388609"/>"#].concat();
+    let empty = [r#"<xs:minInclusive value="0"/>"#, most].concat();
     for (hash, bytes, is_right) in [
         (digits, sizes.as_str(), true),
-        (r#"<xs:pattern value="[0-9a-f]{64}|none"/>"#, &sizes, false),
-        (&[digits, r#"<xs:pattern value="none"/>"#].concat(), &sizes, false),
-        ("", &sizes, false),
+        (r#"<xs:pattern value="[0-9a-f]{64}|none"/>"#, sizes.as_str(), false),
+        (either.as_str(), sizes.as_str(), false),
+        ("", sizes.as_str(), false),
         (digits, least, false),
         (digits, most, false),
-        (digits, &[least, r#"<xs:maxInclusive value="8388609"/>"#].concat(), false),
-        (digits, &[r#"<xs:minInclusive value="0"/>"#, most].concat(), false),
+        (digits, larger.as_str(), false),
+        (digits, empty.as_str(), false),
     ] {
         fs::write(site.path().join("notes.xsd"), xsd(hash, bytes)).unwrap();
         let checked = run(site.path(), &["check"]);

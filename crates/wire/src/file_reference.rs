@@ -168,10 +168,11 @@ mod tests {
             found.iter().map(|file| (file.element.as_str(), file.bytes, file.source)).collect();
         assert_eq!(shown, [("photo", Some(68), FileSource::Field), ("page", Some(9), FileSource::Field)]);
         assert!(report[found[0].span.clone()].ends_with("</r:photo>"));
+        let padded = format!("{}7", "0".repeat(30));
         for (bytes, size) in [
             ("68", Some(68)),
             (" +0068\n", Some(68)),
-            (&format!("{}7", "0".repeat(30)), Some(7)),
+            (padded.as_str(), Some(7)),
             ("18446744073709551615", Some(u64::MAX)),
             ("18446744073709551616", None),
             ("99999999999999999999", None),
