@@ -43,7 +43,7 @@ for line in sys.stdin:
 "#;
 
 /// An organism with that program.
-fn copies() -> tempfile::TempDir {
+fn make_copies() -> tempfile::TempDir {
     let yaml = r#"organism: {name: copies, entry: copier}
 payloads:
   keep: {note: line, picture: file}
@@ -78,7 +78,7 @@ fn to_hex(bytes: &[u8]) -> String {
 
 #[test]
 fn e20_a_listener_refers_only_to_files_that_its_thread_has_or_that_it_stored() {
-    let site = copies();
+    let site = make_copies();
     let running = Running::organism_with(site.path(), &SECRET);
     let open = RunFile::find_running(&log_in(site.path())).unwrap();
     let (alice, bob, hash) = (SECRET[0].1, SECRET[1].1, Digest::hash_bytes(PNG).to_string());
@@ -169,7 +169,7 @@ log: {path: ./hello.db}
 }
 
 /// Every reader finds the log sound.
-fn assert_sound(at: &Path) {
+fn check_sound(at: &Path) {
     let verified = run(at, &["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
     let exported = run(at, &["export", "@last", "-o", "t.zip"]);
@@ -187,13 +187,13 @@ fn assert_sound(at: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn e20_a_log_from_before_file_fields_is_sound_without_files() {
     let site = write_log(7, "68").await;
-    assert_sound(site.path());
+    check_sound(site.path());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn e20_a_size_that_no_file_has_makes_no_reference_to_any_reader() {
     let site = write_log(8, "99999999999999999999").await;
-    assert_sound(site.path());
+    check_sound(site.path());
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl DocumentUse {
         matches!(self, DocumentUse::Prompt | DocumentUse::Grammar | DocumentUse::Answer)
     }
 
-    /// Whether a verifier does not miss it. Of the file of a field, `knows_file_fields` of its record's configuration
+    /// Whether a verifier does not miss it. Of the file of a field, `has_file_fields` of its record's configuration
     /// decides.
     pub const fn may_be_missing(self) -> bool {
         matches!(self, DocumentUse::Content)

@@ -11,7 +11,7 @@ use super::erased_record::read_recorded;
 use super::erasing::is_erasable;
 use super::mismatch::RecordMismatch;
 use systole_core::rules::core_payload::{ErasedDocument, NamedErasure};
-use systole_core::types::composition::knows_file_fields;
+use systole_core::types::composition::has_file_fields;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -211,7 +211,7 @@ impl<'a> LossCheck<'a> {
             self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
         for (hash, what) in DocumentUse::list_named_by(record).filter(|(_, what)| !what.may_be_missing()) {
-            if what != DocumentUse::Field || self.knows_fields(record.header.config)? {
+            if what != DocumentUse::Field || self.has_fields(record.header.config)? {
                 self.check_document(position, record, hash, what)?;
             }
         }
@@ -219,12 +219,12 @@ impl<'a> LossCheck<'a> {
     }
 
     /// Whether the pump that made a record with this configuration knew file fields.
-    fn knows_fields(&mut self, config: Digest) -> Result<bool, LogFault> {
+    fn has_fields(&mut self, config: Digest) -> Result<bool, LogFault> {
         if let Some(known) = self.fields.get(&config) {
             return Ok(*known);
         }
         let source = self.reader.read_document(config)?;
-        let known = source.is_some_and(|source| knows_file_fields(&source));
+        let known = source.is_some_and(|source| has_file_fields(&source));
         self.fields.insert(config, known);
         Ok(known)
     }

@@ -17,7 +17,7 @@ use super::statement::ExportPredicate;
 use crate::document_use::DocumentUse;
 use crate::erasing::is_erasable;
 use crate::erasures::RecordedErasures;
-use systole_core::types::composition::knows_file_fields;
+use systole_core::types::composition::has_file_fields;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::Position;
@@ -216,7 +216,7 @@ impl ExportWalk {
         if let Some(before) = find_before(&bytes) {
             self.links.insert(hash, before);
         }
-        if knows_file_fields(&bytes) {
+        if has_file_fields(&bytes) {
             self.with_fields.insert(hash);
         }
         Ok(())

@@ -447,7 +447,7 @@ impl Listener {
 const FILE_FIELDS: u32 = 8;
 
 /// Whether the pump that had this stored configuration knew file fields. To older ones they were data without a file.
-pub fn knows_file_fields(source: &[u8]) -> bool {
+pub fn has_file_fields(source: &[u8]) -> bool {
     let line = source.iter().position(|byte| *byte == b'\n').and_then(|end| source.get(..end));
     let field = line.and_then(|line| std::str::from_utf8(line).ok()).and_then(|line| line.split_once(':'));
     let Some((length, format)) = field else { return false };

@@ -9,7 +9,7 @@ use crate::pump::event::EventKind;
 use crate::pump::primitives;
 use crate::pump::view::{ReadRequest, ReadRequests, ReadResults, ViewOwner, ViewPage};
 use crate::rules::sent_files;
-use crate::types::composition::{ViewScope, knows_file_fields};
+use crate::types::composition::{ViewScope, has_file_fields};
 use crate::types::flow::{JudgedContent, JudgedDocument, JudgedItem};
 use crate::types::ids::{Digest, ThreadId};
 use crate::types::ports::{CallMark, LeaseToken};
@@ -28,7 +28,7 @@ impl Engine {
                     .state
                     .book
                     .find_composition(call.config)
-                    .is_some_and(|page| knows_file_fields(&page.source))
+                    .is_some_and(|page| has_file_fields(&page.source))
                 {
                     wanted.extend(of_fields(items, stored));
                 }
