@@ -74,6 +74,7 @@ mod far_workers;
 mod file_agents;
 mod file_fields;
 mod file_schema;
+mod file_senders;
 mod file_workflows;
 mod find;
 mod first_build;

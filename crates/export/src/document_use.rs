@@ -21,8 +21,10 @@ pub enum DocumentUse {
     Grammar,
     /// A piece of a model's answer.
     Answer,
-    /// A file that a client sent with a request.
+    /// A file that a client sent with a question.
     File,
+    /// A file that a field of a request refers to. Pumps that knew no file fields took such requests without the file.
+    Field,
     /// A file in the answer of a tool, or in what another listener says. Only that listener says that the log has it.
     Content,
 }
@@ -36,7 +38,7 @@ impl DocumentUse {
             DocumentUse::Prompt => "prompt",
             DocumentUse::Grammar => "grammar",
             DocumentUse::Answer => "answer",
-            DocumentUse::File => "file",
+            DocumentUse::File | DocumentUse::Field => "file",
             DocumentUse::Content => "content",
         }
     }
@@ -49,7 +51,7 @@ impl DocumentUse {
             DocumentUse::Prompt => "the prompt",
             DocumentUse::Grammar => "the grammar of an answer",
             DocumentUse::Answer => "the answer of a model",
-            DocumentUse::File => "a file",
+            DocumentUse::File | DocumentUse::Field => "a file",
             DocumentUse::Content => "the content of a listener's answer",
         }
     }
@@ -59,7 +61,8 @@ impl DocumentUse {
         matches!(self, DocumentUse::Prompt | DocumentUse::Grammar | DocumentUse::Answer)
     }
 
-    /// Whether a verifier does not miss it.
+    /// Whether a verifier does not miss it. Of the file of a field, `has_file_fields` of its record's configuration
+    /// decides.
     pub const fn may_be_missing(self) -> bool {
         matches!(self, DocumentUse::Content)
     }
@@ -87,7 +90,7 @@ impl DocumentUse {
             let is_request = code == Some(MessageRole::Request.as_str());
             let what = |source| match source {
                 FileSource::Question => DocumentUse::File,
-                FileSource::Field if is_request => DocumentUse::File,
+                FileSource::Field if is_request => DocumentUse::Field,
                 FileSource::Field | FileSource::Tool => DocumentUse::Content,
             };
             files.map(|file| (file.hash, what(file.source))).collect()

@@ -11,6 +11,7 @@ use super::erased_record::read_recorded;
 use super::erasing::is_erasable;
 use super::mismatch::RecordMismatch;
 use systole_core::rules::core_payload::{ErasedDocument, NamedErasure};
+use systole_core::types::composition::has_file_fields;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -138,6 +139,8 @@ pub struct LossCheck<'a> {
     absent: Vec<AbsentDocument>,
     known: HashSet<Digest>,
     agents: HashMap<Digest, Option<HashSet<String>>>,
+    /// Whether the pumps of configurations knew file fields.
+    fields: HashMap<Digest, bool>,
     found: LossReport,
 }
 
@@ -167,6 +170,7 @@ impl<'a> LossCheck<'a> {
             absent: Vec::new(),
             known: HashSet::new(),
             agents: HashMap::new(),
+            fields: HashMap::new(),
             found: LossReport::default(),
         }
     }
@@ -207,9 +211,22 @@ impl<'a> LossCheck<'a> {
             self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
         for (hash, what) in DocumentUse::list_named_by(record).filter(|(_, what)| !what.may_be_missing()) {
-            self.check_document(position, record, hash, what)?;
+            if what != DocumentUse::Field || self.has_fields(record.header.config)? {
+                self.check_document(position, record, hash, what)?;
+            }
         }
         Ok(())
+    }
+
+    /// Whether the pump that made a record with this configuration knew file fields.
+    fn has_fields(&mut self, config: Digest) -> Result<bool, LogFault> {
+        if let Some(known) = self.fields.get(&config) {
+            return Ok(*known);
+        }
+        let source = self.reader.read_document(config)?;
+        let known = source.is_some_and(|source| has_file_fields(&source));
+        self.fields.insert(config, known);
+        Ok(known)
     }
 
     /// Looks whether a document is there; of a prompt, the earlier links too.

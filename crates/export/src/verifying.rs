@@ -17,6 +17,7 @@ use super::statement::ExportPredicate;
 use crate::document_use::DocumentUse;
 use crate::erasing::is_erasable;
 use crate::erasures::RecordedErasures;
+use systole_core::types::composition::has_file_fields;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::Position;
@@ -49,6 +50,10 @@ pub struct ExportWalk {
     /// Documents that records name, with the first position and what they are.
     named: HashMap<Digest, (u64, DocumentUse)>,
     documents: HashSet<Digest>,
+    /// The files of fields, each with the position and the configuration of its record.
+    fields: Vec<(Digest, u64, Digest)>,
+    /// The configurations whose pumps knew file fields.
+    with_fields: HashSet<Digest>,
     /// The parts that were left out, and how many of them `holes.jsonl` has listed.
     holes: Vec<ExportHole>,
     listed: usize,
@@ -126,12 +131,17 @@ impl ExportWalk {
         }
         let (first, last) = self.times.take().unwrap_or_else(|| (record.time.clone(), record.time.clone()));
         self.times = Some((first.min(record.time.clone()), last.max(record.time.clone())));
-        let config = parse_digest(&record.config).map(|config| (config, DocumentUse::Configuration));
+        let config = parse_digest(&record.config);
         let body = hashed.body.as_deref().unwrap_or_default();
-        let named =
-            config.into_iter().chain(DocumentUse::list_named_in(&record.kind, record.code.as_deref(), body));
+        let named = config.map(|config| (config, DocumentUse::Configuration)).into_iter();
+        let named = named.chain(DocumentUse::list_named_in(&record.kind, record.code.as_deref(), body));
         for (hash, what) in named.filter(|(_, what)| !what.may_be_missing()) {
-            self.named.entry(hash).or_insert((position, what));
+            match config.filter(|_| what == DocumentUse::Field) {
+                Some(config) => self.fields.push((hash, position, config)),
+                None => {
+                    self.named.entry(hash).or_insert((position, what));
+                }
+            }
         }
         self.take_erasures(&record);
         Ok(())
@@ -206,7 +216,19 @@ impl ExportWalk {
         if let Some(before) = find_before(&bytes) {
             self.links.insert(hash, before);
         }
+        if has_file_fields(&bytes) {
+            self.with_fields.insert(hash);
+        }
         Ok(())
+    }
+
+    /// Names the files of fields that were sent with their records, now that the configurations of these are known.
+    fn name_fields(&mut self) {
+        for (hash, position, config) in std::mem::take(&mut self.fields) {
+            if self.with_fields.contains(&config) {
+                self.named.entry(hash).or_insert((position, DocumentUse::Field));
+            }
+        }
     }
 
     /// Takes the next line of `holes.jsonl`, without its line break.
@@ -256,6 +278,7 @@ impl ExportWalk {
             return Err(ExportDamage { position: hole.position, why });
         }
         self.children.compare_rest(|thread| self.threads.get(thread).map(|last| last.head))?;
+        self.name_fields();
         self.name_links();
         let (erasures, needed) = (&self.erasures, &self.needed);
         for hole in &mut self.holes {

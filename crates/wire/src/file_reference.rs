@@ -110,7 +110,7 @@ fn read_reference(gate: &XmlGate<'_>, tag: &XmlTag<'_>, source: FileSource) -> O
     Some(FileReference {
         hash: value(ATTRIBUTE)?,
         media_type: value("type").unwrap_or_default(),
-        bytes: value("bytes").and_then(|bytes| bytes.trim().parse().ok()),
+        bytes: value("bytes").and_then(|bytes| bytes.trim_matches([' ', '\t', '\r', '\n']).parse().ok()),
         name: value("name"),
         source,
         element: tag.local.to_owned(),
@@ -168,6 +168,22 @@ mod tests {
             found.iter().map(|file| (file.element.as_str(), file.bytes, file.source)).collect();
         assert_eq!(shown, [("photo", Some(68), FileSource::Field), ("page", Some(9), FileSource::Field)]);
         assert!(report[found[0].span.clone()].ends_with("</r:photo>"));
+        let padded = format!("{}7", "0".repeat(30));
+        for (bytes, size) in [
+            ("68", Some(68)),
+            (" +0068\n", Some(68)),
+            (padded.as_str(), Some(7)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("99999999999999999999", None),
+            ("-1", None),
+            ("6 8", None),
+            ("", None),
+        ] {
+            let photo =
+                format!(r#"<a xmlns="urn:a"><b sha256="{hash}" type="image/png" bytes="{bytes}"/></a>"#);
+            assert_eq!(list_files(photo.as_bytes()).first().and_then(|file| file.bytes), size, "{bytes:?}");
+        }
         let right = format!(r#"sha256="{hash}" type="image/png" bytes="68""#);
         for inside in [
             format!(r#"<photo {right} of="b"/>"#),

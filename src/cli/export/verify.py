@@ -41,6 +41,10 @@ CORE = "https://xml-pipeline.org/ns/core/v1"
 TALK = "https://xml-pipeline.org/ns/talk/v1"
 MCP = "https://xml-pipeline.org/ns/mcp/v1"
 FILE = {"sha256", "type", "bytes"}
+# What records call a file that must be there, and one of a field, which must be there if its pump knew fields.
+FILE_USE, FIELD_USE = "a file", "the file of a field"
+# The first version of stored configurations whose pumps knew file fields.
+FIELDS_SINCE = 8
 FILE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 LISTENER = "urn:systole:listener:v1"
 # The records whose whole body may be erased: no state is made from it.
@@ -348,7 +352,7 @@ class Record:
             found += [(hash, "the answer of a model") for hash in root[1].get("blobs", "").split()]
         if self.body is not None and self.fields["kind"] not in ("journal", "refusal"):
             is_request = self.fields["code"] == "request"
-            found += [(hash, "a file") for hash in files_of(self.body, is_request)]
+            found += [(hash, what) for hash, what in files_of(self.body) if what == FILE_USE or is_request]
         return [(hash, what) for hash, what in found if re.fullmatch("[0-9a-f]{64}", hash)]
 
     def may_be_erased(self):
@@ -403,23 +407,32 @@ def root_of(body):
 def is_field(attributes):
     """Whether an element refers to a file: it has exactly the attributes that the schema of a file field admits."""
     own = {name: value for name, value in attributes.items() if " " not in name}
+    if set(own) not in (FILE, FILE | {"name"}):
+        return False
+    size = re.fullmatch("[ \t\r\n]*[+]?0*([0-9]{1,20})[ \t\r\n]*", own["bytes"])
     return (
-        set(own) in (FILE, FILE | {"name"}) and re.fullmatch("[0-9a-f]{64}", own["sha256"]) is not None
-        and own["type"] in FILE_TYPES and re.fullmatch(r"\s*\+?[0-9]+\s*", own["bytes"]) is not None
+        re.fullmatch("[0-9a-f]{64}", own["sha256"]) is not None and own["type"] in FILE_TYPES
+        and size is not None and int(size.group(1)) < 1 << 64
     )
 
 
-def files_of(body, is_request):
-    """The hashes of the files of a question to an agent, and of the file fields of a request."""
+def knows_fields(data):
+    """Whether the pump that had this stored configuration knew file fields. To older ones they were data without a file."""
+    found = re.match(b"[0-9]+:systole configuration v([0-9]{1,4})( with settings)?\n", data)
+    return found is not None and int(found.group(1)) >= FIELDS_SINCE
+
+
+def files_of(body):
+    """The hashes of the files of a question to an agent, and of file fields."""
     found, names, open_field = [], [], []
 
     def start(name, attributes):
         names.append(name)
         open_field.clear()
         if name == f"{TALK} file" and names[0].startswith(f"{TALK} ") and "sha256" in attributes:
-            found.append(attributes["sha256"])
-        elif is_request and not name.startswith((f"{TALK} ", f"{MCP} ")) and is_field(attributes):
-            open_field.append(attributes["sha256"])
+            found.append((attributes["sha256"], FILE_USE))
+        elif not name.startswith((f"{TALK} ", f"{MCP} ")) and is_field(attributes):
+            open_field.append((attributes["sha256"], FIELD_USE))
 
     def text(data):
         if data.strip(" \t\r\n"):
@@ -494,6 +507,8 @@ class Walk:
         self.threads, self.leaves, self.dropped, self.unread = {}, {}, [], 0
         self.spawns, self.begun, self.ended = {}, {}, {}
         self.named, self.times, self.current = {}, [], None
+        # The files of fields, each with the position and the configuration of its record.
+        self.fields = []
         # Threads that left out what they say of their children.
         self.blind = set()
         # What was erased, the leaves of the records that say so, and records whose state is made from what they lack.
@@ -520,7 +535,10 @@ class Walk:
             if self.times else [record.fields["time"]] * 2
         self.kin(record)
         for hash, what in record.documents():
-            self.named.setdefault(hash, (at, what))
+            if what == FIELD_USE:
+                self.fields.append((hash, at, record.fields["config"]))
+            else:
+                self.named.setdefault(hash, (at, what))
         if record.body is None and not record.may_be_erased():
             self.needed.add(at)
         if record.body is None and not record.fields["holes"] and record.fields["length"] > LARGE_BODY:
@@ -869,7 +887,7 @@ def link_before(data):
 
 
 def verify_documents(files, walk, without):
-    found, links = set(), {}
+    found, links, with_fields = set(), {}, set()
     for line in files.lines("documents.jsonl"):
         one = read_json(line, "a line of documents.jsonl")
         if not isinstance(one, dict) or set(one) not in ({"sha256", "what", "text"}, {"sha256", "what", "hex"}):
@@ -884,6 +902,11 @@ def verify_documents(files, walk, without):
             raise Damaged(f"the document {str(one['sha256'])[:64]} does not fit its hash, or is there twice")
         found.add(one["sha256"])
         links[one["sha256"]] = link_before(data)
+        if knows_fields(data):
+            with_fields.add(one["sha256"])
+    for hash, at, config in walk.fields:
+        if config in with_fields:
+            walk.named.setdefault(hash, (at, FILE_USE))
     # The record of an erasure names the link before an erased one.
     links = {**{hash: before for hash, before in walk.erasures.documents.items() if hash not in found}, **links}
     for prompt, (at, what) in list(walk.named.items()):

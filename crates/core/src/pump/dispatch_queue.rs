@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::event::ReadyTurn;
 use super::waiting_turns::WaitingTurns;
 use crate::types::fast_maps::FastMap;
-use crate::types::ids::{AttemptId, CallPath, Name, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
 use crate::types::rate::{Rate, RateGate};
 use crate::types::time::Millis;
@@ -59,6 +59,8 @@ struct DispatchedTurn {
     next_page: Option<u64>,
     /// How much of its view it has been given.
     read_to: u64,
+    /// The documents that it has stored. Each was a question, so there are few.
+    stored: Vec<Digest>,
 }
 
 impl DispatchedTurn {
@@ -257,6 +259,7 @@ impl DispatchQueue {
             asks,
             next_page,
             read_to,
+            stored: Vec::new(),
         };
         if let Some(end) = out.ends() {
             self.ends.insert((end, lease.token.clone()));
@@ -302,6 +305,18 @@ impl DispatchQueue {
         let Some(out) = self.out.get_mut(token) else { return 0 };
         out.asks += 1;
         out.asks
+    }
+
+    /// Notes documents that a delivery stored.
+    pub fn note_stored(&mut self, token: &LeaseToken, documents: Vec<Digest>) {
+        if let Some(out) = self.out.get_mut(token) {
+            out.stored.extend(documents);
+        }
+    }
+
+    /// The documents that a delivery stored.
+    pub fn list_stored(&self, token: &LeaseToken) -> Vec<Digest> {
+        self.out.get(token).map(|out| out.stored.clone()).unwrap_or_default()
     }
 
     /// Notes where the view of a delivery continues after a page. Asking for an earlier page again does not move

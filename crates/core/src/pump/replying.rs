@@ -19,7 +19,7 @@ use super::turn::{Turn, no_turn_left, record_refusal, refuse_item, warn_refused}
 use super::view::ReadResults;
 use super::wrapping;
 use super::{steering, todos};
-use crate::rules::{admit, core_payload};
+use crate::rules::{admit, core_payload, sent_files};
 use crate::types::budget::{ExceededLimit, Measure, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::composition::{Listener, OnUnknown};
@@ -67,7 +67,7 @@ pub(super) fn take_reply(
     let mut refused = None;
     match said {
         JudgedContent::Items(items) if items.is_empty() => handle_empty(d, &turn),
-        JudgedContent::Items(items) => apply_items(d, &turn, items),
+        JudgedContent::Items(items) => apply_items(d, &turn, refuse_unknown_files(&turn, items)),
         JudgedContent::Failure { code, first_code, retry, words } => {
             record_failure(d, &turn, retry, make_failure(&code, first_code, &words));
         }
@@ -293,6 +293,24 @@ pub fn explain_silence(name: &Name, listener: Option<&Listener>) -> Refusal {
         listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
     let words = format!("{} ended its turn without an answer", name.as_str());
     Refusal::new(Code::ListenerSilent, words).with_expected(format!("one of: {}", returns.join(", ")))
+}
+
+/// The items, those refused that refer to a file which the thread does not have. Their listener may know its hash, and
+/// the reference opens it to others.
+fn refuse_unknown_files(turn: &Turn<'_>, items: Vec<JudgedItem>) -> Vec<JudgedItem> {
+    let Some(seen) = turn.seen else { return items };
+    let find_refusal = |ordinal: u32, bytes: &[u8]| match seen {
+        Ok(seen) => Some(sent_files::refuse_unknown(bytes, *seen.unknown_files.get(&ordinal)?)),
+        Err(unread) => (!sent_files::list_fields(bytes).is_empty()).then(|| unread.clone()),
+    };
+    let judge = |(ordinal, item): (u32, JudgedItem)| {
+        let bytes = item.as_admitted().map(|admitted| admitted.bytes().clone());
+        match bytes.as_ref().and_then(|bytes| find_refusal(ordinal, bytes)) {
+            Some(refusal) => JudgedItem::Refused(Refused { refusal, kept: bytes }),
+            None => item,
+        }
+    };
+    (0u32..).zip(items).map(judge).collect()
 }
 
 fn apply_items(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {

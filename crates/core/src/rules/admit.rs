@@ -13,7 +13,7 @@ use super::refusing::refusal_of;
 use super::sent_files::{self, FindFile};
 use super::{classify, todo};
 use crate::types::codes::Code;
-use crate::types::composition::{Composition, GatherRule, Listener, SchemaId};
+use crate::types::composition::{Composition, GatherRule, Listener, SchemaId, has_file_fields};
 use crate::types::flow::{
     Admitted, FoundAnswer, Judge, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused,
     UnmatchedDocument, Verdict,
@@ -371,7 +371,8 @@ pub fn admit_message(
             |(to, schema)| {
                 let verdict = judge.judge_payload(composition.hash, schema, letter.payload)?;
                 let admitted = Admitted::new(PayloadKind::For(to), verdict);
-                let files = sent_files::find_files(admitted.bytes(), find_file);
+                let files =
+                    sent_files::find_files(admitted.bytes(), has_file_fields(&composition.source), find_file);
                 Ok(admitted.with_files(files))
             },
         )

@@ -38,9 +38,15 @@ pub fn find_type(bytes: &[u8]) -> Result<&'static str, Refusal> {
 }
 
 /// The bytes of the files that a message refers to, in order.
-pub(crate) fn find_files(payload: &[u8], find: FindFile<'_>) -> Result<Vec<Arc<[u8]>>, Refusal> {
+pub(crate) fn find_files(
+    payload: &[u8],
+    knows_fields: bool,
+    find: FindFile<'_>,
+) -> Result<Vec<Arc<[u8]>>, Refusal> {
     let (mut found, mut parts) = (Vec::new(), 0_usize);
-    for (at, file) in file_reference::list_files(payload).iter().enumerate() {
+    let mut files = file_reference::list_files(payload);
+    files.retain(|file| knows_fields || file.source != FileSource::Field);
+    for (at, file) in files.iter().enumerate() {
         let bytes = find_file(at + 1, file, find)?;
         // A reader asks for each part.
         parts = parts.saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len().div_ceil(ANSWER_BYTES)));
@@ -75,6 +81,27 @@ fn find_file(number: usize, file: &FileReference, find: FindFile<'_>) -> Result<
             .of_element(&*file.element));
     }
     Ok(Some(bytes))
+}
+
+/// The files that the fields of a listener's payload refer to.
+pub(crate) fn list_fields(payload: &[u8]) -> Vec<Digest> {
+    let fields = file_reference::list_files(payload).into_iter();
+    let fields = fields.filter(|file| file.source == FileSource::Field);
+    fields.filter_map(|file| Digest::parse(&file.hash).ok()).collect()
+}
+
+/// Why a listener's payload is refused that refers to a file that the listener did not get.
+pub(crate) fn refuse_unknown(payload: &[u8], hash: Digest) -> Refusal {
+    let hash = hash.to_string();
+    let mut files = file_reference::list_files(payload).into_iter();
+    let field = files.find(|file| file.source == FileSource::Field && file.hash == hash);
+    let words = "no message of this thread has this file";
+    let refusal = Refusal::new(Code::UnknownFile, words).with_received(hash);
+    let refusal = refusal.fixed_by("refer to a file that you got, or store its bytes first, with <put-blob>");
+    match field {
+        Some(file) => refusal.of_element(file.element),
+        None => refusal,
+    }
 }
 
 /// Why a payload is refused that is no new message from outside: it could refer to files of others by their hashes.

@@ -443,6 +443,21 @@ impl Listener {
     }
 }
 
+/// The first version of stored configurations whose pumps took a file field only with its file.
+const FILE_FIELDS: u32 = 8;
+
+/// Whether the pump that had this stored configuration knew file fields. To older ones they were data without a file.
+pub fn has_file_fields(source: &[u8]) -> bool {
+    let line = source.iter().position(|byte| *byte == b'\n').and_then(|end| source.get(..end));
+    let field = line.and_then(|line| std::str::from_utf8(line).ok()).and_then(|line| line.split_once(':'));
+    let Some((length, format)) = field else { return false };
+    let version = format.strip_prefix("systole configuration v");
+    let version = version.map(|version| version.strip_suffix(" with settings").unwrap_or(version));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let version = version.filter(|version| is_number(length) && is_number(version) && version.len() <= 4);
+    version.and_then(|version| version.parse().ok()).is_some_and(|version: u32| version >= FILE_FIELDS)
+}
+
 impl Composition {
     /// Whether the working time of a message from outside is limited.
     pub fn limits_time(&self) -> bool {

@@ -401,6 +401,7 @@ impl<'a> ReplayDriver<'a> {
                 let (tree, history) = (self.tree, self.history);
                 match replies::rebuild_reply(self.reader, &page.composition, tree, history, place)? {
                     Ok(said) => {
+                        self.note_stored(lease, place)?;
                         let document = ListenerDocument::Reply { delivery, said };
                         self.push_ready(Some(*at), lease, ReadyKind::Said(document));
                     }

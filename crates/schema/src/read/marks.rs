@@ -9,14 +9,14 @@ use std::collections::HashMap;
 
 use crate::form::JsonForm;
 use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
-use crate::judge::check_value;
 use crate::read::XsdReading;
 use crate::shape::{
     ComplexContent, ComplexType, Declaration, ElementMarks, JsonNull, JsonShape, Particle, SimpleType,
-    SimpleVariety, Term, TypeId, TypeShape,
+    SimpleVariety, Term, TypeId, TypeShape, ValueBound,
 };
 use crate::tree::XmlElement;
 use systole_wire::file_reference::FILE_TYPES;
+use systole_wire::limits::FILE_BYTES;
 use systole_wire::namespaces::SCHEMA;
 
 /// The marks that only a part of a payload can have.
@@ -184,6 +184,9 @@ impl XsdReading<'_> {
     }
 }
 
+/// The pattern of a hash.
+const DIGITS: &str = "[0-9a-f]{64}";
+
 /// Whether each instance of a type has the form by which readers of a log know a reference to a file.
 fn is_reference(of: &TypeShape) -> bool {
     let TypeShape::Complex(ComplexType { attributes, content: ComplexContent::Empty, .. }) = of else {
@@ -197,15 +200,15 @@ fn is_reference(of: &TypeShape) -> bool {
         matches!(simple.variety, SimpleVariety::Atomic(base) if base == Builtin::String)
             && matches!(simple.space, WhiteSpace::Preserve)
     };
-    let takes = |text: &str| check_value::check_value(&hash.simple, text).is_none();
-    let digits = "0123456789abcdef".repeat(4);
-    let has_digits_only = takes(&digits)
-        && ["", "0", &digits.to_uppercase(), &digits.replace('0', "g"), &format!("{digits}0")]
-            .into_iter()
-            .all(|other| !takes(other));
-    let is_whole = |simple: &SimpleType| {
+    // Each step of a derivation holds, so one that admits only digits is enough.
+    let has_digits_only =
+        hash.simple.patterns.iter().any(|step| step.iter().all(|one| one.value.source == DIGITS));
+    let read_bound = |bound: &ValueBound| bound.value.trim().parse::<usize>().ok();
+    // Each number from 1 to the largest file is read, however it is written.
+    let is_size = |simple: &SimpleType| {
         matches!(simple.variety, SimpleVariety::Atomic(base) if base.family() == TypeFamily::Whole)
-            && check_value::check_value(simple, "-1").is_some()
+            && simple.least.as_ref().and_then(read_bound).is_some_and(|least| least > 0)
+            && simple.most.as_ref().and_then(read_bound).is_some_and(|most| most <= FILE_BYTES)
     };
     let values = &media.simple.values;
     has_digits_only
@@ -213,7 +216,7 @@ fn is_reference(of: &TypeShape) -> bool {
         && is_plain(&media.simple)
         && !values.is_empty()
         && values.iter().all(|one| FILE_TYPES.contains(&one.value.as_str()))
-        && is_whole(&bytes.simple)
+        && is_size(&bytes.simple)
         && attributes.iter().all(|one| one.required || one.name == "name")
         && attributes.len() <= 4
 }

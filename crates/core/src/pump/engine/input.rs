@@ -12,7 +12,7 @@ use crate::types::codes::Code;
 use crate::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Refused, Ticket, UnmatchedDocument,
 };
-use crate::types::ids::{AttemptId, Name, ThreadId};
+use crate::types::ids::{AttemptId, Digest, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
@@ -291,7 +291,11 @@ impl Engine {
         let is_last = judged.said.is_reply();
         if let JudgedContent::Ask { question, .. } = &mut judged.said {
             self.count_question(&token, question);
+            if let Ok(PumpQuestion::PutBlob { bytes }) = question {
+                self.note_stored(&token, vec![Digest::hash_bytes(bytes)]);
+            }
         }
+        let stored = self.dispatch_queue.list_stored(&token);
         if is_last {
             self.heard_from(&judged);
             // A repeated reply ends nothing any more.
@@ -313,7 +317,7 @@ impl Engine {
         if comes_again {
             // Its content does not count, so nothing has to be read for it.
             self.take_event(EventKind::Replied(judged));
-        } else if let Some(lookup) = self.view_wanted(&judged) {
+        } else if let Some(lookup) = self.view_wanted(&judged, &stored) {
             self.park_input(lookup, PumpInput::Judged(judged));
         } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.take_event(EventKind::Replied(judged));

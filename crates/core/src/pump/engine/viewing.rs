@@ -8,19 +8,32 @@ use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::EventKind;
 use crate::pump::primitives;
 use crate::pump::view::{ReadRequest, ReadRequests, ReadResults, ViewOwner, ViewPage};
-use crate::types::composition::ViewScope;
+use crate::rules::sent_files;
+use crate::types::composition::{ViewScope, has_file_fields};
 use crate::types::flow::{JudgedContent, JudgedDocument, JudgedItem};
 use crate::types::ids::{Digest, ThreadId};
 use crate::types::ports::{CallMark, LeaseToken};
 use crate::types::refusal::Refusal;
 
 impl Engine {
-    /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
-    pub(super) fn view_wanted(&self, judged: &JudgedDocument) -> Option<LogLookup> {
+    /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over. `stored`
+    /// are the documents that the delivery stored.
+    pub(super) fn view_wanted(&self, judged: &JudgedDocument, stored: &[Digest]) -> Option<LogLookup> {
         let lease = &judged.lease;
         let call = self.state.due_call(&lease.id)?;
         let wanted = match &judged.said {
-            JudgedContent::Items(items) => of_items(items, |id| call.may_have_ended(&lease.id.thread, id)),
+            JudgedContent::Items(items) => {
+                let mut wanted = of_items(items, |id| call.may_have_ended(&lease.id.thread, id));
+                if self
+                    .state
+                    .book
+                    .find_composition(call.config)
+                    .is_some_and(|page| has_file_fields(&page.source))
+                {
+                    wanted.extend(of_fields(items, stored));
+                }
+                wanted
+            }
             JudgedContent::Ask { question: Ok(question), .. } => {
                 let mark = || self.ports.tokens.make_mark(&lease.id.thread, &lease.id.call);
                 of_question(question, call.cleared, mark)
@@ -42,6 +55,11 @@ impl Engine {
             up_to: call.ready_seq,
         };
         Some(LogLookup::View { whose, wanted })
+    }
+
+    /// Notes that a delivery stored these documents: its reply may refer to them.
+    pub fn note_stored(&mut self, token: &LeaseToken, documents: Vec<Digest>) {
+        self.dispatch_queue.note_stored(token, documents);
     }
 
     /// Whether a document of that delivery already waits for the log.
@@ -80,6 +98,20 @@ fn of_items(items: &[JudgedItem], may_have_ended: impl Fn(&ThreadId) -> bool) ->
         let JudgedItem::Admitted(admitted) = item else { continue };
         if let Some(one) = primitives::find_primitive(admitted) {
             wanted.extend((one.wants)(admitted.bytes()).into_iter().map(|pending| (ordinal, pending)));
+        }
+    }
+    wanted
+}
+
+/// The files that items refer to and that their listener did not store itself.
+fn of_fields(items: &[JudgedItem], stored: &[Digest]) -> ReadRequests {
+    let mut wanted = ReadRequests::new();
+    for (ordinal, item) in (0u32..).zip(items) {
+        let mut files =
+            item.as_admitted().map(|one| sent_files::list_fields(one.bytes())).unwrap_or_default();
+        files.retain(|hash| !stored.contains(hash));
+        if !files.is_empty() {
+            wanted.push((ordinal, ReadRequest::Files(files)));
         }
     }
     wanted

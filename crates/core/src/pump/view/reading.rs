@@ -1,9 +1,11 @@
 //! Reads a view from the log, and the parts of its messages that are wanted. Blocks: call it only where reading may
 //! block. It keeps a few words for each message, and never more bodies than a page of records has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_wire::ask::{self as asking, BytePage, MessageSpot, ModelWords, ViewEntry, ViewedPage};
+use systole_wire::file_reference;
 use systole_wire::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
 
@@ -19,7 +21,7 @@ use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LogFault, LogReader, Position};
 use crate::types::primitive::Recall;
-use crate::types::record::Record;
+use crate::types::record::{Record, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Reads what is wanted.
@@ -34,9 +36,11 @@ pub fn read_requests(
     for (_, wish) in wanted {
         match wish {
             ReadRequest::Child(id) => drop(seen.was_child.insert(id.clone(), was_child(reader, whose, id)?)),
+            ReadRequest::Files(_) => {}
             _ => needs_view = true,
         }
     }
+    seen.unknown_files = find_unknown_files(reader, whose, wanted)?;
     if !needs_view {
         return Ok(seen);
     }
@@ -46,7 +50,7 @@ pub fn read_requests(
     let view = reading.lay_out().ok_or_else(|| report_gone(whose))?;
     for (ordinal, wish) in wanted {
         let answer = match wish {
-            ReadRequest::Child(_) => continue,
+            ReadRequest::Child(_) | ReadRequest::Files(_) => continue,
             ReadRequest::Whole => {
                 seen.view = Some(view.clone());
                 continue;
@@ -80,6 +84,34 @@ fn was_child(reader: &dyn LogReader, whose: &ViewOwner, id: &ThreadId) -> Result
         let h = &spawn.header;
         first.header.cause == Some(h.id) && h.thread == whose.thread && h.call.as_ref() == Some(&whose.call)
     }))
+}
+
+/// Of each item, a file that no message of the thread names up to the due turn.
+fn find_unknown_files(
+    reader: &dyn LogReader,
+    whose: &ViewOwner,
+    wanted: &ReadRequests,
+) -> Result<BTreeMap<u32, Digest>, LogFault> {
+    let mut unknown: Vec<(u32, Digest)> = Vec::new();
+    for (ordinal, wish) in wanted {
+        if let ReadRequest::Files(files) = wish {
+            unknown.extend(files.iter().map(|hash| (*ordinal, *hash)));
+        }
+    }
+    if !unknown.is_empty() {
+        for placed in reader.records_of(&whose.thread, 1) {
+            let (_, record) = placed?;
+            if record.header.seq > whose.up_to || unknown.is_empty() {
+                break;
+            }
+            if !matches!(record.header.kind, RecordKind::Journal | RecordKind::Refusal) {
+                let named = file_reference::list_files(&record.body);
+                let is_named = |hash: &Digest| named.iter().any(|file| file.hash == hash.to_string());
+                unknown.retain(|(_, hash)| !is_named(hash));
+            }
+        }
+    }
+    Ok(unknown.into_iter().collect())
 }
 
 /// An answer, or why there is none.

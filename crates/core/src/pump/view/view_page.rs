@@ -103,6 +103,8 @@ pub enum ReadRequest {
         /// The first byte.
         from: u64,
     },
+    /// Whether messages of the thread name these files. This needs no view.
+    Files(Vec<Digest>),
 }
 
 /// A page of a view.
@@ -133,6 +135,8 @@ pub struct ReadResults {
     pub was_child: BTreeMap<ThreadId, bool>,
     /// The wanted hashes, by the numbers of their messages. A message that the view does not have gets none.
     pub hashes: BTreeMap<u64, Digest>,
+    /// Of each item, a file that no earlier message of the thread names.
+    pub unknown_files: BTreeMap<u32, Digest>,
 }
 
 /// Words of a model that come before a message.

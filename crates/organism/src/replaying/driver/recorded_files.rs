@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use systole_core::types::flow::Lease;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogBatch, LogWriter as _, StoredDocument};
-use systole_core::types::record::Record;
+use systole_core::types::record::{Record, RecordKind};
 use systole_kit::file_reference;
 
 use super::ReplayDriver;
 use crate::replaying::configurations::CannotReplay;
+use crate::replaying::history::TurnPlace;
 
 impl ReplayDriver<'_> {
     /// Puts the files of these records into the log of the replay. One that was erased since is missing there too.
@@ -23,6 +25,19 @@ impl ReplayDriver<'_> {
         }
         if !documents.is_empty() {
             self.log.commit_batch(&LogBatch { documents, ..LogBatch::default() });
+        }
+        Ok(())
+    }
+
+    /// Tells the pump which documents a delivery stored, as no record repeats that: the files of the items that it took.
+    pub(super) fn note_stored(&mut self, lease: &Lease, place: &TurnPlace) -> Result<(), CannotReplay> {
+        let items = self.history.items.get(place).map_or(&[][..], Vec::as_slice);
+        let records = items.iter().filter_map(|at| self.tree.records.get(*at)).map(|(_, record)| record);
+        let taken = records.filter(|record| record.header.kind != RecordKind::Refusal);
+        let files = taken.flat_map(|record| file_reference::list_files(&record.body));
+        let files: Vec<Digest> = files.filter_map(|file| Digest::parse(&file.hash).ok()).collect();
+        if !files.is_empty() {
+            self.find_run()?.engine.note_stored(&lease.token, files);
         }
         Ok(())
     }
