@@ -91,9 +91,9 @@ pub(super) fn build_from_json(
         Some(Err(mut slips)) => {
             let mut kept = Some(cut_excerpt(text, 0));
             if has_files {
-                kept = Some(cut_excerpt(&replace_data(text), 0));
+                kept = Some(cut_excerpt(&replace_files(text), 0));
                 for slip in &mut slips {
-                    let received = replace_data(slip.received.as_bytes());
+                    let received = replace_files(slip.received.as_bytes());
                     slip.received = String::from_utf8_lossy(&received).into_owned();
                 }
             }
@@ -126,7 +126,7 @@ const REPLACED: &[u8] = b"\"(the bytes of a file)\"";
 
 /// JSON without the bytes of files: what is `data`, and long base64 in another place. A log keeps what was refused, and
 /// an erasure would not find a file in it. The JSON may be broken, or cut.
-fn replace_data(text: &[u8]) -> Vec<u8> {
+fn replace_files(text: &[u8]) -> Vec<u8> {
     let (mut replaced, mut rest, mut is_data) = (Vec::with_capacity(text.len()), text, false);
     while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
         let (before, string) = rest.split_at(at);
@@ -165,7 +165,7 @@ fn find_string_end(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::replace_data;
+    use super::replace_files;
 
     #[test]
     fn refused_json_is_kept_without_the_bytes_of_its_files() {
@@ -184,7 +184,7 @@ mod tests {
             (&hash, &hash),
             ("", ""),
         ] {
-            let made = String::from_utf8(replace_data(json.as_bytes())).unwrap();
+            let made = String::from_utf8(replace_files(json.as_bytes())).unwrap();
             assert_eq!(made, kept.replace("NOTE", "\"(the bytes of a file)\""), "{json}");
         }
     }

@@ -223,9 +223,13 @@ impl ErasurePlanning {
         let ErasurePlan { erasure, parts, .. } = &self.plan;
         let is_whole = |position: &Position| parts.get(position).is_some_and(|parts| parts.contains(&0));
         holders.retain(|one| erasure.documents.contains(&one.file) && !is_whole(&one.position));
+        let mut places: BTreeMap<&ThreadId, Vec<(Position, u64)>> = BTreeMap::new();
+        for one in &holders {
+            places.entry(&one.thread).or_default().push((one.position, one.seq));
+        }
         let needed = match need::find_first(reader, &self.plan.erasure.records)? {
             Some(needed) => Some(needed),
-            None => need::find_first_holder(reader, &holders)?,
+            None => need::find_first_holder(reader, &places)?,
         };
         self.plan.holders = holders;
         if let Some(needed) = needed {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::FileHolder;
 use systole_core::pump::state::{PersonRequest, Thread};
 use systole_core::pump::wake;
 use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
@@ -74,16 +73,12 @@ pub(super) fn find_first(
 /// The first of these records whose thread has open work, or needs its note. The records stay, and lose a file.
 pub(super) fn find_first_holder(
     reader: &SqliteReader,
-    holders: &[FileHolder],
+    holders: &BTreeMap<&ThreadId, Vec<(Position, u64)>>,
 ) -> Result<Option<NeededRecord>, LogFault> {
-    let mut threads: BTreeMap<&ThreadId, Vec<(Position, u64)>> = BTreeMap::new();
-    for one in holders {
-        threads.entry(&one.thread).or_default().push((one.position, one.seq));
-    }
-    for (id, places) in threads {
+    for (id, places) in holders {
         let (thread, _) = fold_both(reader, id, &BTreeMap::new())?;
-        if let Some((position, need)) = find_needed(&thread, &places) {
-            return Ok(Some(NeededRecord { position, thread: id.clone(), need: Some(need) }));
+        if let Some((position, need)) = find_needed(&thread, places) {
+            return Ok(Some(NeededRecord { position, thread: (*id).clone(), need: Some(need) }));
         }
     }
     Ok(None)
