@@ -175,7 +175,7 @@ fn e20_a_message_refers_to_a_bounded_number_of_files_each_counted_once() {
         let message = admit::admit_message(&all, &client, document.as_bytes(), Some("tool"), None, judge);
         message.payload.unwrap().files().map(<[_]>::len).map_err(Clone::clone)
     };
-    assert_eq!(admit(&small[..32], 40), Ok(32));
+    assert_eq!(admit(&small[..32], 4), Ok(32));
     assert_eq!(admit(&large[..16], 1), Ok(16));
     for (files, code, words) in [
         (&small[..], Code::TooLarge, "a message refers to at most 32 files"),
