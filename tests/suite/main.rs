@@ -72,6 +72,7 @@ mod far_refusals;
 mod far_rights;
 mod far_workers;
 mod file_agents;
+mod file_bounds;
 mod file_fields;
 mod file_schema;
 mod file_senders;

@@ -158,7 +158,7 @@ fn d13_a_client_needs_the_role_operate_for_orders_and_the_role_read_for_the_list
 }
 
 /// Schedules, and what `check` says of each.
-const WRONG: [(&str, &str); 14] = [
+const WRONG: [(&str, &str); 15] = [
     ("{cron: 0 25 * * *, to: echo, send: {ask: Hi}}", "`25` is no hour, which is 0 to 23"),
     ("{cron: 0 7 * *, to: echo, send: {ask: Hi}}", "it has 4 fields, and a cron expression has 5"),
     ("{cron: 0 7 30 2 *, to: echo, send: {ask: Hi}}", "there is no such day, so it never ticks"),
@@ -179,13 +179,19 @@ const WRONG: [(&str, &str); 14] = [
         "{every: 15m, to: echo, send: '<tell xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><times>12</times></tell>'}",
         "schedules.beat.send: ",
     ),
+    (
+        "{every: 15m, to: echo, send: '<report xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><photo sha256=\"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\" type=\"image/png\" bytes=\"9\"/></report>'}",
+        "<photo>: only a new message from outside brings files",
+    ),
 ];
 
 #[test]
 fn d13_check_refuses_what_no_schedule_can_be_with_its_place_and_its_fix() {
     for (schedule, wanted) in WRONG {
-        let file = FILE.replace("accepts: [ask]", "accepts: [ask, tell]");
-        let text = format!("{file}schedules:\n  beat: {schedule}\npayloads: {{tell: {{times: int 1..9}}}}\n");
+        let file = FILE.replace("accepts: [ask]", "accepts: [ask, tell, report]");
+        let text = format!(
+            "{file}schedules:\n  beat: {schedule}\npayloads: {{tell: {{times: int 1..9}}, report: {{photo: file}}}}\n"
+        );
         let folder = folder(&[("organism.yaml", &text), ("echo.sh", ECHO)]);
         let (checked, ran) = (systole(folder.path(), &["check"]), systole(folder.path(), &["run"]));
         let flat = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

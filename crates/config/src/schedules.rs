@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::Payload;
 use systole_kit::schema::find_nearest;
-use systole_kit::{DocumentLimits, Payload};
 
 use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, AsWritten, NamedSection, PartyMap, PartyName, TimeWithin, WordOf, word_choice};
@@ -18,7 +18,9 @@ use super::tree::{Node, Value};
 use super::value::{At, join_path};
 use super::written_payloads::{Among, WrittenPayload, read_payload};
 use crate::limits;
+use systole_core::rules::admit::gate_limits;
 use systole_core::rules::introspection::model_of;
+use systole_core::rules::sent_files::refuse_files;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Schema};
 use systole_core::types::ids::Name;
@@ -230,8 +232,13 @@ fn judge_document(
     document: &[u8],
 ) -> Result<(), (String, String)> {
     let one_element = "one XML element".to_owned();
-    let payload = Payload::parse(document, &DocumentLimits::FROM_PUMP)
+    let payload = Payload::parse(document, &gate_limits(composition))
         .map_err(|fault| (fault.message.to_string(), one_element))?;
+    if let Some(refusal) = refuse_files(&payload) {
+        let element = refusal.element.map(|element| format!("<{element}>: ")).unwrap_or_default();
+        let fix = "an element without a file: a schedule has no bytes to send with it".to_owned();
+        return Err((format!("{element}{}", refusal.message), fix));
+    }
     let Some(schema) = listener.find_accepted(payload.name()) else {
         let taken: Vec<String> = listener.accepts.iter().map(|taken| taken.name.to_string()).collect();
         return Err((

@@ -8,8 +8,9 @@ use std::cell::Cell;
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use systole_kit::schema::{GivenFile, RefusedFile, TakenFile, find_nearest};
+use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, TakenFile, find_nearest};
 
+use super::limits;
 use super::mcp::tools;
 use super::request_refusals::describe_unfit_request;
 use systole_core::rules::admit::cut_excerpt;
@@ -75,7 +76,7 @@ pub(super) fn build_from_json(
 ) -> Result<Vec<u8>, Refused> {
     let element = &*taken.name.local;
     let model = tools::find_model(organism, taken.schema);
-    let unfit = Cell::new(None);
+    let (unfit, has_files) = (Cell::new(None), model.as_ref().is_some_and(SchemaModel::has_files));
     let made = model.and_then(|model| {
         model.from_json_with_files(element, text, &|given| {
             take_file(given, keep).map_err(|refusal| {
@@ -87,8 +88,15 @@ pub(super) fn build_from_json(
     });
     match made {
         Some(Ok(document)) => Ok(document),
-        Some(Err(slips)) => {
-            let kept = Some(cut_excerpt(text, 0));
+        Some(Err(mut slips)) => {
+            let mut kept = Some(cut_excerpt(text, 0));
+            if has_files {
+                kept = Some(cut_excerpt(&replace_files(text), 0));
+                for slip in &mut slips {
+                    let received = replace_files(slip.received.as_bytes());
+                    slip.received = String::from_utf8_lossy(&received).into_owned();
+                }
+            }
             let mut refusal = refuse_slips(element, slips);
             refusal.code = unfit.get().unwrap_or(refusal.code);
             Err(Refused { refusal, kept })
@@ -111,4 +119,73 @@ fn take_file(given: GivenFile<'_>, keep: KeepFile<'_>) -> Result<TakenFile, Box<
     })?;
     let SentFile { hash, media_type, bytes } = keep(bytes)?;
     Ok(TakenFile { hash: hash.to_string(), media_type: media_type.to_owned(), bytes, name: None })
+}
+
+/// What is in the place of the bytes of a file in JSON that is refused.
+const REPLACED: &[u8] = b"\"(the bytes of a file)\"";
+
+/// JSON without the bytes of files: what is `data`, and long base64 in another place. A log keeps what was refused, and
+/// an erasure would not find a file in it. The JSON may be broken, or cut.
+fn replace_files(text: &[u8]) -> Vec<u8> {
+    let (mut replaced, mut rest, mut is_data) = (Vec::with_capacity(text.len()), text, false);
+    while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
+        let (before, string) = rest.split_at(at);
+        let (string, after) = string.split_at(find_string_end(string));
+        let is_value =
+            is_data && before.contains(&b':') && before.iter().all(|byte| b": [\t\r\n".contains(byte));
+        let is_hidden = is_value || is_encoded(string);
+        replaced.extend_from_slice(before);
+        replaced.extend_from_slice(if is_hidden { REPLACED } else { string });
+        let is_key = |string| serde_json::from_slice::<String>(string).is_ok_and(|key| key == "data");
+        is_data = !is_hidden && string.len() <= limits::DATA_KEY && is_key(string);
+        rest = after;
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}
+
+/// Whether a string is base64 that is longer than a hash.
+fn is_encoded(string: &[u8]) -> bool {
+    let string = string.strip_suffix("…".as_bytes()).unwrap_or(string);
+    let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\"\\".contains(byte);
+    string.len() > limits::PLAIN_WORD && string.iter().all(is_one)
+}
+
+/// Where the string ends that begins there with its quote: after the next one, or with the text.
+fn find_string_end(text: &[u8]) -> usize {
+    let mut is_escaped = true;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'"' if !is_escaped => return at + 1,
+            _ => is_escaped = at > 0 && *byte == b'\\' && !is_escaped,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace_files;
+
+    #[test]
+    fn refused_json_is_kept_without_the_bytes_of_its_files() {
+        let hash = format!(r#"{{"sha256": "{}", "note": "{}"}}"#, "a0".repeat(32), "some words ".repeat(20));
+        for (json, kept) in [
+            (
+                r#"{"photo": {"data": "QUJD", "name": "a.png"}}"#,
+                r#"{"photo": {"data": NOTE, "name": "a.png"}}"#,
+            ),
+            (r#"{"data":"QUJD"} {"data" : ["QUJD"]}"#, r#"{"data":NOTE} {"data" : [NOTE]}"#),
+            (r#"{"d\u0061ta": "QU\"JD\\", "a": "data"}"#, r#"{"d\u0061ta": NOTE, "a": "data"}"#),
+            (r#"{"data": "QUJD"#, r#"{"data": NOTE"#),
+            (r#"{"data": 5, "note": "x"}, "b", "data""#, r#"{"data": 5, "note": "x"}, "b", "data""#),
+            (r#"{"data": "QUJD…"#, r#"{"data": NOTE"#),
+            (&format!(r#"{{"photo": "{}…"#, "QUJ/".repeat(25)), r#"{"photo": NOTE"#),
+            (&hash, &hash),
+            ("", ""),
+        ] {
+            let made = String::from_utf8(replace_files(json.as_bytes())).unwrap();
+            assert_eq!(made, kept.replace("NOTE", "\"(the bytes of a file)\""), "{json}");
+        }
+    }
 }

@@ -187,12 +187,16 @@ pub(crate) const KEPT_VIEWS: usize = 8;
 pub(crate) const SEARCHED: usize = 256;
 /// Records that a page verifies; the command verifies any number.
 pub(crate) const VERIFIED: u64 = 1_000_000;
-/// Files that are looked at for one page.
+/// Files that are looked at, and listed, for one page.
 pub(crate) const PAGE_FILES: usize = 64;
 /// Bytes of files after which a page looks at no more: two of the largest.
 pub(crate) const PAGE_FILE_BYTES: usize = 16 << 20;
 /// Columns of the name or the type of a file, as its sender says them.
 pub(crate) const FILE_NAME: usize = 60;
+/// Bytes of the longest way to write the key `"data"` in JSON: each letter as an escape.
+pub(crate) const DATA_KEY: usize = 26;
+/// Bytes of one word in refused JSON that may be something else than a file: a hash has 64 digits.
+pub(crate) const PLAIN_WORD: usize = 80;
 /// Bytes of a file that is exported from a page.
 pub(crate) const EXPORT_BYTES: usize = 64 << 20;
 

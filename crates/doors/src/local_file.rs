@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use systole_kit::file_reference::replace_forbidden;
 use systole_kit::schema::TakenFile;
 
 use systole_core::rules::sent_files;
@@ -26,9 +27,7 @@ impl LocalFile {
         let most = FILE_BYTES as u64 + 1;
         std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // XML cannot carry every character that a name of a file may have.
-        let name = name.chars().map(|one| if one.is_control() { '_' } else { one }).collect();
-        Ok(LocalFile { name, bytes })
+        Ok(LocalFile { name: replace_forbidden(&name), bytes })
     }
 
     /// What a reference says of it, or why no model takes it.

@@ -73,36 +73,54 @@ pub(super) struct FileLine {
 /// Lists the files of the records of one page. How much of them is looked at is bounded.
 pub(super) struct FileLister<'m> {
     moment: &'m LogMoment,
-    files: usize,
+    lines: usize,
     bytes: usize,
 }
 
 impl<'m> FileLister<'m> {
     /// Nothing was looked at yet.
     pub(super) fn new(moment: &'m LogMoment) -> FileLister<'m> {
-        FileLister { moment, files: 0, bytes: 0 }
+        FileLister { moment, lines: 0, bytes: 0 }
     }
 
-    /// The files that the payload of a record refers to.
+    /// The files that the payload of a record refers to, or a line that says how many more there are. A payload is not
+    /// read after the last file for which the page has a line.
     pub(super) fn list_files(
         &mut self,
         thread: &ThreadId,
         seq: u64,
         payload: &[u8],
     ) -> Result<Vec<FileLine>, LogFault> {
+        let room = limits::PAGE_FILES.saturating_sub(self.lines);
+        let more = |label: String, number: usize| {
+            let why = Some("too many files for this page; the record has them");
+            FileLine { label, why, is_picture: false, thread: thread.clone(), seq, number }
+        };
+        if room == 0 {
+            let has_files = file_reference::may_have_files(payload);
+            return Ok(has_files
+                .then(|| more("its files, if it has any".to_owned(), 1))
+                .into_iter()
+                .collect());
+        }
         let mut lines = Vec::new();
-        for (at, file) in file_reference::list_files(payload).iter().enumerate() {
-            let (number, thread) = (at + 1, thread.clone());
+        let files = file_reference::list_files(payload);
+        for (at, file) in files.iter().enumerate().take(room) {
+            let number = at + 1;
             let (kept, why) = self.look_at(file)?;
             let is_picture = why.is_none() && is_picture(kept.and_then(|(media_type, _)| media_type));
             lines.push(FileLine {
                 label: describe_file(number, file, kept),
                 why,
                 is_picture,
-                thread,
+                thread: thread.clone(),
                 seq,
                 number,
             });
+        }
+        self.lines += lines.len();
+        if let Some(left) = files.len().checked_sub(room).filter(|left| *left > 0) {
+            lines.push(more(format!("and {left} more"), room + 1));
         }
         Ok(lines)
     }
@@ -112,10 +130,9 @@ impl<'m> FileLister<'m> {
         &mut self,
         file: &FileReference,
     ) -> Result<(Option<FoundType>, Option<&'static str>), LogFault> {
-        if self.files >= limits::PAGE_FILES || self.bytes >= limits::PAGE_FILE_BYTES {
+        if self.bytes >= limits::PAGE_FILE_BYTES {
             return Ok((None, Some("too many files for this page; the record shows it")));
         }
-        self.files += 1;
         Ok(match read_file(&*self.moment.reader, file)? {
             KeptFile::Erased => (None, Some("erased")),
             KeptFile::Missing => (None, Some("this log does not have it")),

@@ -58,6 +58,8 @@ pub struct FileHolder {
     pub position: Position,
     /// Its thread.
     pub thread: ThreadId,
+    /// Its number there.
+    pub seq: u64,
 }
 
 /// What goes, and what stays.
@@ -210,22 +212,27 @@ impl ErasurePlanning {
             self.check_other(reader, position, &record)?;
             let files = file_reference::list_files(&record.body).into_iter();
             let files: BTreeSet<Digest> = files.filter_map(|file| Digest::parse(&file.hash).ok()).collect();
-            let thread = &record.header.thread;
-            holders.extend(files.into_iter().map(|file| FileHolder {
-                file,
-                position,
-                thread: thread.clone(),
-            }));
+            let (thread, seq) = (&record.header.thread, record.header.seq);
+            let holder = |file| FileHolder { file, position, thread: thread.clone(), seq };
+            holders.extend(files.into_iter().map(holder));
         }
         self.plan.erasure.documents.retain(|hash| !configurations.contains(hash));
         self.check_files(&holders)?;
+        self.find_documents(reader)?;
+        self.find_body_documents(reader)?;
         let ErasurePlan { erasure, parts, .. } = &self.plan;
         let is_whole = |position: &Position| parts.get(position).is_some_and(|parts| parts.contains(&0));
         holders.retain(|one| erasure.documents.contains(&one.file) && !is_whole(&one.position));
+        let mut places: BTreeMap<&ThreadId, Vec<(Position, u64)>> = BTreeMap::new();
+        for one in &holders {
+            places.entry(&one.thread).or_default().push((one.position, one.seq));
+        }
+        let needed = match need::find_first(reader, &self.plan.erasure.records)? {
+            Some(needed) => Some(needed),
+            None => need::find_first_holder(reader, &places)?,
+        };
         self.plan.holders = holders;
-        self.find_documents(reader)?;
-        self.find_body_documents(reader)?;
-        if let Some(needed) = need::find_first(reader, &self.plan.erasure.records)? {
+        if let Some(needed) = needed {
             let NeededRecord { position: Position(position), thread, need } = needed;
             return Err(match need {
                 Some(need) => ErasureRefused::AtWork { position, thread, need },

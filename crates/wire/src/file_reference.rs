@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::characters::is_legal;
 use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::{DocumentLimits, Fault, namespaces};
 
@@ -55,6 +56,19 @@ pub fn find_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// The name of a file as an attribute has it: on one line, and with no character that XML forbids.
+#[must_use]
+pub fn replace_forbidden(name: &str) -> String {
+    let is_kept = |one: char| !one.is_control() && is_legal(one);
+    name.chars().map(|one| if is_kept(one) { one } else { '_' }).collect()
+}
+
+/// Whether a payload may refer to a file, without reading it as XML.
+#[must_use]
+pub fn may_have_files(payload: &[u8]) -> bool {
+    std::str::from_utf8(payload).is_ok_and(|text| text.contains(ATTRIBUTE))
+}
+
 /// The files that a payload refers to, in order.
 #[must_use]
 pub fn list_files(payload: &[u8]) -> Vec<FileReference> {
@@ -63,7 +77,7 @@ pub fn list_files(payload: &[u8]) -> Vec<FileReference> {
 
 fn read_files(payload: &[u8]) -> Result<Vec<FileReference>, Fault> {
     let (mut found, mut open, mut closed) = (Vec::new(), None, None::<FileReference>);
-    if !std::str::from_utf8(payload).is_ok_and(|text| text.contains(ATTRIBUTE)) {
+    if !may_have_files(payload) {
         return Ok(found);
     }
     let (mut gate, mut outer) = (XmlGate::new_strict(payload, &DocumentLimits::FROM_PUMP)?, None);
@@ -134,7 +148,12 @@ const ATTRIBUTE: &str = "sha256";
 
 #[cfg(test)]
 mod tests {
-    use super::{FileSource, list_files};
+    use super::{FileSource, list_files, replace_forbidden};
+
+    #[test]
+    fn a_name_has_no_character_that_an_attribute_cannot_carry() {
+        assert_eq!(replace_forbidden("a\u{fffe}b\u{ffff}c\nd\0\u{85}é😀 &<.png"), "a_b_c_d__é😀 &<.png");
+    }
 
     #[test]
     fn the_files_of_a_tool_are_found_with_their_places() {

@@ -1,5 +1,6 @@
 //! The files that a message from outside refers to. Its sender sent their bytes before. No other payload brings any.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use systole_wire::file_reference::{self, FileReference, FileSource};
@@ -7,7 +8,7 @@ use systole_wire::payload::Payload;
 
 use crate::types::codes::Code;
 use crate::types::ids::Digest;
-use crate::types::limits::{ANSWER_BYTES, FILE_BYTES};
+use crate::types::limits::{ANSWER_BYTES, FILE_BYTES, MESSAGE_FILES};
 use crate::types::refusal::Refusal;
 
 /// What is there of a file that a message refers to.
@@ -37,25 +38,32 @@ pub fn find_type(bytes: &[u8]) -> Result<&'static str, Refusal> {
     }
 }
 
-/// The bytes of the files that a message refers to, in order.
+/// The bytes of the files that a message refers to, each once, in the order in which it first names them.
 pub(crate) fn find_files(
     payload: &[u8],
     knows_fields: bool,
     find: FindFile<'_>,
 ) -> Result<Vec<Arc<[u8]>>, Refusal> {
-    let (mut found, mut parts) = (Vec::new(), 0_usize);
+    let (mut found, mut parts, mut hashes) = (Vec::new(), 0_usize, BTreeSet::new());
     let mut files = file_reference::list_files(payload);
     files.retain(|file| knows_fields || file.source != FileSource::Field);
     for (at, file) in files.iter().enumerate() {
-        let bytes = find_file(at + 1, file, find)?;
+        let Some(bytes) = find_file(at + 1, file, find)? else { continue };
+        if !hashes.insert(&file.hash) {
+            continue;
+        }
         // A reader asks for each part.
-        parts = parts.saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len().div_ceil(ANSWER_BYTES)));
-        found.extend(bytes);
-    }
-    if parts > FILE_BYTES / ANSWER_BYTES {
-        let words = format!("the files of a message have together at most {FILE_BYTES} bytes");
-        let refusal = Refusal::new(Code::UnfitFile, words).of_element("file");
-        return Err(refusal.fixed_by("send them in several messages"));
+        parts = parts.saturating_add(bytes.len().div_ceil(ANSWER_BYTES));
+        found.push(bytes);
+        let refusal = if found.len() > MESSAGE_FILES {
+            Refusal::new(Code::TooLarge, format!("a message refers to at most {MESSAGE_FILES} files"))
+        } else if parts > MESSAGE_FILES {
+            let words = format!("the files of a message have together at most {FILE_BYTES} bytes");
+            Refusal::new(Code::UnfitFile, format!("{words}, each counted in parts of {ANSWER_BYTES}"))
+        } else {
+            continue;
+        };
+        return Err(refusal.of_element(&*file.element).fixed_by("send them in several messages"));
     }
     Ok(found)
 }
@@ -105,7 +113,7 @@ pub(crate) fn refuse_unknown(payload: &[u8], hash: Digest) -> Refusal {
 }
 
 /// Why a payload is refused that is no new message from outside: it could refer to files of others by their hashes.
-pub(crate) fn refuse_files(payload: &Payload) -> Option<Refusal> {
+pub fn refuse_files(payload: &Payload) -> Option<Refusal> {
     let found = file_reference::list_files(payload.bytes()).into_iter();
     let field = found.filter(|file| file.source == FileSource::Field).map(|file| file.element).next();
     match field {

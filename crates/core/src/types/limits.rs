@@ -73,6 +73,8 @@ pub const RECALL_CHARACTERS: u64 = 32_768;
 pub const ANSWER_BYTES: usize = 256 << 10;
 /// Bytes of a file that a client sends.
 pub const FILE_BYTES: usize = systole_wire::limits::FILE_BYTES;
+/// Files of one message. A reader asks for each in parts, and this is also the most parts.
+pub const MESSAGE_FILES: usize = FILE_BYTES / ANSWER_BYTES;
 /// Todo lists with different conditions that one call may have. They are stored in its thread's row.
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. They are stored in its row.

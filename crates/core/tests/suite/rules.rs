@@ -5,7 +5,7 @@ use std::sync::Arc;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::rules::classify::{of_item, of_message, with_allowed_elements};
-use systole_core::rules::sent_files::FoundFile;
+use systole_core::rules::sent_files::{FindFile, FoundFile};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, Composition, ElementSchema, GatherRule, SchemaId};
 use systole_core::types::flow::{Judge, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
@@ -152,6 +152,39 @@ fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
     let kept = message.payload.unwrap_err().kept.unwrap();
     assert_eq!(kept.len(), limits::EXCERPT_BYTES);
     assert!(document.as_bytes().starts_with(&kept));
+}
+
+#[test]
+fn e20_a_message_refers_to_a_bounded_number_of_files_each_counted_once() {
+    let make = |number: u8, bytes: usize| [b"%PDF-1.7\n".as_slice(), &vec![number; bytes]].concat();
+    let small: Vec<Vec<u8>> = (0..33).map(|number| make(number, 9)).collect();
+    let large: Vec<Vec<u8>> = (0..17).map(|number| make(number, 300_000)).collect();
+    let find = |hash: Digest| {
+        let found = small.iter().chain(&large).find(|file| Digest::hash_bytes(file) == hash);
+        found.map_or(FoundFile::Unknown, |file| FoundFile::Sent(file.as_slice().into()))
+    };
+    let refer = |file: &Vec<u8>| {
+        let (hash, bytes) = (Digest::hash_bytes(file), file.len());
+        format!("<page sha256=\"{hash}\" type=\"application/pdf\" bytes=\"{bytes}\"/>")
+    };
+    let admit = |files: &[Vec<u8>], times: usize| {
+        let inside = files.iter().map(refer).collect::<String>().repeat(times);
+        let document = format!("<tool xmlns=\"urn:test\">{inside}</tool>");
+        let (all, client, mut judge) = (composition(), name("operator"), Mild::default());
+        let judge: (&mut dyn Judge, FindFile<'_>) = (&mut judge, &find);
+        let message = admit::admit_message(&all, &client, document.as_bytes(), Some("tool"), None, judge);
+        message.payload.unwrap().files().map(<[_]>::len).map_err(Clone::clone)
+    };
+    assert_eq!(admit(&small[..32], 4), Ok(32));
+    assert_eq!(admit(&large[..16], 1), Ok(16));
+    for (files, code, words) in [
+        (&small[..], Code::TooLarge, "a message refers to at most 32 files"),
+        (&large[..], Code::UnfitFile, "together at most 8388608 bytes, each counted in parts of 262144"),
+    ] {
+        let refusal = admit(files, 1).unwrap_err();
+        assert_eq!((refusal.code, refusal.element.as_deref()), (code, Some("page")), "{refusal:?}");
+        assert!(refusal.message.contains(words) && refusal.fix.is_some(), "{refusal:?}");
+    }
 }
 
 /// Admits everything, and notes the schema.

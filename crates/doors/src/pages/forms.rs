@@ -8,6 +8,8 @@ use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
+use systole_kit::file_reference::replace_forbidden;
+
 use super::multipart;
 use super::page_request::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
@@ -105,12 +107,11 @@ fn take_file(asked: &PageRequest, fields: &mut FormFields, (field, name): (&str,
     fields.retain(|(known, _)| !known.starts_with(&inside));
     match inbound::keep_file(&asked.state.front, &asked.client, bytes.to_vec()) {
         Ok(sent) => {
-            let name: String = name.chars().filter(|character| !character.is_control()).collect();
             let said = [
                 ("sha256", sent.hash.to_string()),
                 ("type", sent.media_type.to_owned()),
                 ("bytes", sent.bytes.to_string()),
-                ("name", name),
+                ("name", replace_forbidden(name)),
             ];
             fields.extend(said.into_iter().map(|(key, value)| (format!("{inside}{key}"), value)));
         }

@@ -70,6 +70,20 @@ pub(super) fn find_first(
     Ok(None)
 }
 
+/// The first of these records whose thread has open work, or needs its note. The records stay, and lose a file.
+pub(super) fn find_first_holder(
+    reader: &SqliteReader,
+    holders: &BTreeMap<&ThreadId, Vec<(Position, u64)>>,
+) -> Result<Option<NeededRecord>, LogFault> {
+    for (id, places) in holders {
+        let (thread, _) = fold_both(reader, id, &BTreeMap::new())?;
+        if let Some((position, need)) = find_needed(&thread, places) {
+            return Ok(Some(NeededRecord { position, thread: (*id).clone(), need: Some(need) }));
+        }
+    }
+    Ok(None)
+}
+
 fn find_needed(thread: &Thread, places: &[(Position, u64)]) -> Option<(Position, ThreadNeed)> {
     let (first, _) = places.first()?;
     if let Some((_, request)) = thread.person_requests().next() {

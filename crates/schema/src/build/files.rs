@@ -87,7 +87,7 @@ impl PayloadBuilder<'_> {
         let (Some(take), GivenValue::Text(text)) = (self.files, &given.given) else { return Ok(None) };
         let file = match self.manner {
             ValueManner::Json => GivenFile::Data(text),
-            ValueManner::Fields => GivenFile::Path(text.trim_start_matches('@')),
+            ValueManner::Fields => GivenFile::Path(text.strip_prefix('@').unwrap_or(text)),
         };
         let name = &declaration.name;
         let taken = match take(file) {
