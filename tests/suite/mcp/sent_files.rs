@@ -21,8 +21,8 @@ fn e20_a_host_of_models_is_told_to_send_the_bytes_and_sends_them() {
         let part = part.as_str().unwrap().trim_start_matches('#');
         report["inputSchema"].pointer(part).unwrap()
     });
-    let mut keys: Vec<&String> = photo["properties"].as_object().unwrap().keys().collect();
-    keys.sort();
+    let mut keys: Vec<&str> = photo["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
     assert_eq!((keys, &photo["required"]), (vec!["data", "name", "type"], &json!(["data"])), "{photo}");
     let data = BASE64_STANDARD.encode(PNG);
     let call = json!({"name": "report", "arguments": {"photo": {"data": data, "name": "door.png"}}});
