@@ -136,11 +136,10 @@ impl ExportWalk {
         let named = config.map(|config| (config, DocumentUse::Configuration)).into_iter();
         let named = named.chain(DocumentUse::list_named_in(&record.kind, record.code.as_deref(), body));
         for (hash, what) in named.filter(|(_, what)| !what.may_be_missing()) {
-            match config.filter(|_| what == DocumentUse::Field) {
-                Some(config) => self.fields.push((hash, position, config)),
-                None => {
-                    self.named.entry(hash).or_insert((position, what));
-                }
+            if what == DocumentUse::Field {
+                self.fields.extend(config.map(|config| (hash, position, config)));
+            } else {
+                self.named.entry(hash).or_insert((position, what));
             }
         }
         self.take_erasures(&record);

@@ -417,7 +417,7 @@ def is_field(attributes):
 
 
 def knows_fields(data):
-    """Whether the pump that had this stored configuration knew file fields. To older ones they were data without a file."""
+    """Whether the pump of this stored configuration knew file fields. To older ones they were data without a file."""
     found = re.match(b"[0-9]+:systole configuration v([0-9]{1,4})( with settings)?\n", data)
     return found is not None and int(found.group(1)) >= FIELDS_SINCE
 

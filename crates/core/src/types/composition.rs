@@ -455,7 +455,7 @@ pub fn has_file_fields(source: &[u8]) -> bool {
     let version = version.map(|version| version.strip_suffix(" with settings").unwrap_or(version));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let version = version.filter(|version| is_number(length) && is_number(version) && version.len() <= 4);
-    version.and_then(|version| version.parse().ok()).is_some_and(|version: u32| version >= FILE_FIELDS)
+    version.and_then(|version| version.parse::<u32>().ok()).is_some_and(|version| version >= FILE_FIELDS)
 }
 
 impl Composition {

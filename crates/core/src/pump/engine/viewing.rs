@@ -16,8 +16,8 @@ use crate::types::ports::{CallMark, LeaseToken};
 use crate::types::refusal::Refusal;
 
 impl Engine {
-    /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over. `stored`
-    /// are the documents that the delivery stored.
+    /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
+    /// `stored` are the documents that the delivery stored.
     pub(super) fn view_wanted(&self, judged: &JudgedDocument, stored: &[Digest]) -> Option<LogLookup> {
         let lease = &judged.lease;
         let call = self.state.due_call(&lease.id)?;
