@@ -13,6 +13,7 @@ mod wording;
 
 pub use kinds::{AfterAttempt, CallWait};
 pub use list::{ListedWait, in_lines, list_broken, waits};
+pub use pauses::ModelPause;
 pub use value::{as_json, wait_json};
 pub use wording::{Asker, brief, draw_reason, ends, report};
 
@@ -147,17 +148,6 @@ pub struct WaitReason {
     pub goal: Option<RunStep>,
     /// Its current steps, if it is a workflow.
     pub steps: Vec<StepProgress>,
-}
-
-/// A model that is asked after a pause.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ModelPause {
-    /// The model, by its name in the file.
-    pub model: String,
-    /// When it is asked.
-    pub at: Millis,
-    /// The number of that request, and the most of them, if the one before failed. `None`: its rate delays it.
-    pub again: Option<(u32, u32)>,
 }
 
 /// An attempt that failed.

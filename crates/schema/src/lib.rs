@@ -140,7 +140,7 @@ impl SchemaModel {
 
     /// The same schema for programs that send the files themselves, as `from_json_with_files` takes them.
     #[must_use]
-    pub fn with_file_data(&self) -> Self {
+    pub fn with_sent_files(&self) -> Self {
         Self { schema: files::carry_files(&self.schema) }
     }
 

@@ -443,9 +443,6 @@ impl Listener {
     }
 }
 
-/// The first version of stored configurations whose pumps took a file field only with its file.
-const FILE_FIELDS: u32 = 8;
-
 /// Whether the pump that had this stored configuration knew file fields. To older ones they were data without a file.
 pub fn has_file_fields(source: &[u8]) -> bool {
     let line = source.iter().position(|byte| *byte == b'\n').and_then(|end| source.get(..end));
@@ -455,7 +452,9 @@ pub fn has_file_fields(source: &[u8]) -> bool {
     let version = version.map(|version| version.strip_suffix(" with settings").unwrap_or(version));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let version = version.filter(|version| is_number(length) && is_number(version) && version.len() <= 4);
-    version.and_then(|version| version.parse::<u32>().ok()).is_some_and(|version| version >= FILE_FIELDS)
+    version
+        .and_then(|version| version.parse::<u32>().ok())
+        .is_some_and(|version| version >= limits::FILE_FIELDS)
 }
 
 impl Composition {

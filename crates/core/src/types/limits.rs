@@ -235,3 +235,6 @@ pub const HTTPS_PORT: u16 = 443;
 pub const HOST_BYTES: usize = 253;
 /// Bytes of one label of it.
 pub const HOST_LABEL_BYTES: usize = 63;
+
+/// Version: the first one of stored configurations whose pumps took a file field only with its file.
+pub(crate) const FILE_FIELDS: u32 = 8;

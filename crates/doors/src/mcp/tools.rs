@@ -101,7 +101,7 @@ pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
 fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
     let OpenTool { name, listener, taken } = tool;
     let model = models.get(&taken.schema.0)?;
-    let sent = model.has_files().then(|| model.with_file_data());
+    let sent = model.has_files().then(|| model.with_sent_files());
     let drawn = sent.as_ref().unwrap_or(model).json_schema(&taken.name.local)?;
     let mut words: Vec<String> =
         model.find_documentation(&taken.name.local).map(str::to_owned).into_iter().collect();

@@ -3,7 +3,16 @@
 use systole_core::types::time::Millis;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::ModelPause;
+/// A model that is asked after a pause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelPause {
+    /// The model, by its name in the file.
+    pub model: String,
+    /// When it is asked.
+    pub at: Millis,
+    /// The number of that request, and the most of them, if the one before failed. `None`: its rate delays it.
+    pub again: Option<(u32, u32)>,
+}
 
 /// The pause that the newest entry of an attempt announces. Those of earlier attempts ended with them.
 pub(super) fn find_newest(
