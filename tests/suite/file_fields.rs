@@ -17,7 +17,7 @@ use crate::replay::log_in;
 /// A picture of one pixel.
 pub(crate) const PNG: &[u8] = include_bytes!("../fixtures/pixel.png");
 const PDF: &[u8] = b"%PDF-1.7\n%%EOF\n";
-const SECRET: [(&str, &str); 3] =
+pub(crate) const SECRET: [(&str, &str); 3] =
     [("MODEL_KEY", "k-12345678"), ("ALICE", "a-token-of-alice"), ("BOB", "a-token-of-bob-too")];
 
 /// A program that says which file it got, as it is written.
@@ -32,7 +32,7 @@ for line in sys.stdin:
 "#;
 
 /// An organism whose agent takes reports with pictures, and its model with that script.
-fn site(script: &str) -> (tempfile::TempDir, MockModel) {
+pub(crate) fn site(script: &str) -> (tempfile::TempDir, MockModel) {
     let mock = MockModel::start(MockScript::parse(script).unwrap(), MockOptions::default()).unwrap();
     let url = mock.url();
     let yaml = format!(
