@@ -185,7 +185,7 @@ fn e20_json_holds_the_bytes_of_a_file_or_refers_to_them() {
     for (token, body, code, path) in [
         (bob, referred, "payload.file-unknown", Value::Null),
         (alice, json!({"photo": {"data": "%%%"}}), "payload.invalid", json!("/report/photo")),
-        (alice, json!({"photo": {"data": ""}}), "payload.file-type", json!("/report/photo")),
+        (alice, json!({"photo": {"data": ""}}), "payload.invalid", json!("/report/photo")),
         (alice, json!({"photo": {"data": data(b"PK\x03\x04")}}), "payload.file-type", json!("/report/photo")),
         (
             alice,

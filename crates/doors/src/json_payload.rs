@@ -144,11 +144,10 @@ fn replace_files(text: &[u8]) -> Vec<u8> {
     replaced
 }
 
-/// Whether a string is base64 that is longer than a hash.
+/// Whether a string may be base64, right or damaged, that is longer than a hash.
 fn is_encoded(string: &[u8]) -> bool {
     let string = string.strip_suffix("…".as_bytes()).unwrap_or(string);
-    let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\"\\".contains(byte);
-    string.len() > limits::PLAIN_WORD && string.iter().all(is_one)
+    string.len() > limits::PLAIN_WORD && string.iter().all(u8::is_ascii_graphic)
 }
 
 /// Where the string ends that begins there with its quote: after the next one, or with the text.
@@ -181,6 +180,7 @@ mod tests {
             (r#"{"data": 5, "note": "x"}, "b", "data""#, r#"{"data": 5, "note": "x"}, "b", "data""#),
             (r#"{"data": "QUJD…"#, r#"{"data": NOTE"#),
             (&format!(r#"{{"photo": "{}…"#, "QUJ/".repeat(25)), r#"{"photo": NOTE"#),
+            (&format!(r#""%{}""#, "QUJ/".repeat(25)), "NOTE"),
             (&hash, &hash),
             ("", ""),
         ] {
