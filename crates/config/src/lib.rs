@@ -345,6 +345,14 @@ fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Decla
     Some((root, declared))
 }
 
+/// What agents need of their prompts, windows and models, beyond what a stored configuration needs.
+fn check_agents(diagnostics: &mut Diagnostics, declared: &Declared, thinking: &mut agent_configs::Thinking) {
+    prompt_checks::check(diagnostics, declared, &thinking.agents);
+    windows::check(diagnostics, declared, thinking);
+    let warned = model_warnings::warnings(diagnostics, declared, thinking);
+    thinking.warnings.extend(warned);
+}
+
 /// The checks that loading, `check` and reading back share.
 fn check(
     Page { file, text, settings, lies, has_scripts }: Page<'_>,
@@ -372,10 +380,7 @@ fn check(
     let bounds = workflows::check_circles(&mut diagnostics, &declared, &following.workflows);
     // A stored configuration was accepted before and must stay readable.
     if !is_stored && diagnostics.is_clean() {
-        prompt_checks::check(&mut diagnostics, &declared, &thinking.agents);
-        windows::check(&mut diagnostics, &declared, &thinking);
-        let warned = model_warnings::warnings(&diagnostics, &declared, &thinking);
-        thinking.warnings.extend(warned);
+        check_agents(&mut diagnostics, &declared, &mut thinking);
         workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
     let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {

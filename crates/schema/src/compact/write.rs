@@ -263,6 +263,9 @@ fn list_facets(of: &ValueType) -> Vec<(&'static str, String)> {
     facets
 }
 
+/// The name of a facet, and its value.
+type Facet<'f> = (&'static str, &'f str);
+
 /// The type of an element that refers to a file. Nothing is in it.
 fn write_file(
     types: &[String],
@@ -273,7 +276,7 @@ fn write_file(
 ) {
     used.push("line");
     let types: Vec<_> = types.iter().map(|of| ("xs:enumeration", of.as_str())).collect();
-    let attributes: [(&str, &str, &[(&'static str, &str)]); 3] = [
+    let attributes: [(&str, &str, &[Facet<'_>]); 3] = [
         ("sha256", "xs:string", &[("xs:pattern", "[0-9a-f]{64}")]),
         ("type", "xs:string", &types),
         ("bytes", "xs:long", &[("xs:minInclusive", "1"), ("xs:maxInclusive", most)]),
@@ -293,7 +296,7 @@ fn write_file(
     });
 }
 
-fn write_restriction(writer: &mut XmlWriter, depth: usize, base: &str, facets: &[(&'static str, &str)]) {
+fn write_restriction(writer: &mut XmlWriter, depth: usize, base: &str, facets: &[Facet<'_>]) {
     writer.open("xs:simpleType").content(|inside| {
         break_line(inside, depth + 1);
         inside.open("xs:restriction").attr("base", base).content(|inside| {
