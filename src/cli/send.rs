@@ -57,7 +57,7 @@ pub(super) struct SendPayload {
     /// The element to send, made of the fields behind it
     #[arg(value_name = "ELEMENT")]
     element: Option<String>,
-    /// A field of it: limit=5, address.city=Rome, @mode=fast, photo=@plan.png; a text alone
+    /// A field of it: limit=5, @mode=fast, photo=@plan.png; a text alone
     #[arg(value_name = "NAME=VALUE")]
     fields: Vec<String>,
     /// The payload, or an envelope around it; `-` is stdin, and so is nothing

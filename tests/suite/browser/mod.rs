@@ -3,6 +3,7 @@
 //!
 //! Without a Chromium a story is skipped, and stderr says so. With `SKIP_NOTHING=1` that fails the test.
 
+mod file_field;
 mod house;
 mod large_house;
 mod pages;
