@@ -63,7 +63,7 @@ def ask_anthropic():
 
 def ask_gemini():
     from google import genai
-    client = genai.Client(api_key="k", http_options={"base_url": URL})
+    client = genai.Client(api_key="k", http_options={"base_url": URL, "api_version": "v1beta"})
     tools = [{"function_declarations": [{"name": "search", "parameters_json_schema": TOOL}]}]
     asked = {"model": "m", "contents": QUESTION, "config": {"tools": tools}}
     whole = client.models.generate_content(**asked)

@@ -123,7 +123,7 @@ fn f1_words_in_the_log_of_an_earlier_version_stay_as_they_are() {
     let keys = "    by: one\n    goals: [answer: Spend $$zzz.]\n";
     let stored = load(keys).expect("it is right");
     let source = String::from_utf8(stored.composition.source.to_vec()).expect("it is text");
-    let earlier = source.replacen("v7", "v6", 1).replacen("$$zzz", "$zzz!", 1);
+    let earlier = source.replacen("v8", "v6", 1).replacen("$$zzz", "$zzz!", 1);
     let file = read_stored(earlier.as_bytes(), Path::new("/nowhere")).expect("it can be read");
     assert_eq!(goal(&file.workflows[0], 0).words, "Spend $zzz!.");
 }

@@ -170,7 +170,10 @@ fn e20_a_message_refers_to_a_bounded_number_of_files_each_counted_once() {
     let admit = |files: &[Vec<u8>], times: usize| {
         let inside = files.iter().map(refer).collect::<String>().repeat(times);
         let document = format!("<tool xmlns=\"urn:test\">{inside}</tool>");
-        let (all, client, mut judge) = (composition(), name("operator"), Mild::default());
+        // Older configurations know no fields.
+        let source = b"26:systole configuration v8\n".as_slice().into();
+        let all = Composition { source, ..composition() };
+        let (client, mut judge) = (name("operator"), Mild::default());
         let judge: (&mut dyn Judge, FindFile<'_>) = (&mut judge, &find);
         let message = admit::admit_message(&all, &client, document.as_bytes(), Some("tool"), None, judge);
         message.payload.unwrap().files().map(<[_]>::len).map_err(Clone::clone)

@@ -303,7 +303,8 @@ fn e20_only_an_element_with_the_type_of_a_file_is_marked_as_one() {
     };
     let hash = simple("sha256", "xs:string", r#"<xs:pattern value="[0-9a-f]{64}"/>"#);
     let media = simple("type", "xs:string", r#"<xs:enumeration value="image/png"/>"#);
-    let bytes = simple("bytes", "xs:int", r#"<xs:minInclusive value="1"/>"#);
+    let bounds = r#"<xs:minInclusive value="1"/><xs:maxInclusive value="1024"/>"#;
+    let bytes = simple("bytes", "xs:int", bounds);
     let right = SchemaModel::from_xsd(schema(&format!("{hash}{media}{bytes}")).as_bytes()).unwrap();
     assert!(right.has_files());
     let token = media.replace("xs:string", "xs:token");
