@@ -72,7 +72,8 @@ def ask_gemini():
         text = "".join(part.text for part in parts if part.text and not part.thought)
         calls = [(part.function_call.name, part.function_call.args) for part in parts if part.function_call]
         usage = [piece.usage_metadata for piece in pieces if piece.usage_metadata][-1]
-        say("gemini", text, calls, [usage.prompt_token_count, usage.candidates_token_count])
+        written = usage.candidates_token_count + (usage.thoughts_token_count or 0)
+        say("gemini", text, calls, [usage.prompt_token_count, written])
 
 
 for ask in (ask_openai, ask_responses, ask_anthropic, ask_gemini):
