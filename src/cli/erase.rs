@@ -51,7 +51,7 @@ use systole_system::system;
 pub(super) struct EraseCommand {
     #[command(flatten)]
     place: Place,
-    /// Positions in the log, records of threads, or hashes of files: 41, @last@7
+    /// Positions in the log, records, or hashes of files: 41, @last@7
     #[arg(value_name = "POSITION|THREAD@N|HASH", required_unless_present = "again")]
     positions: Vec<String>,
     /// Takes whole bodies with their files, and not only the sensitive values
