@@ -29,7 +29,7 @@ use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
-use systole_doors::local_file::LocalFile;
+use systole_doors::client::local_file::LocalFile;
 use systole_organism::runfile::RunFile;
 
 /// Asks the organism a question, and prints its answer.

@@ -19,7 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
 use systole_doors::api_types::ApiRefusal;
-use systole_doors::local_file::LocalFile;
+use systole_doors::client::local_file::LocalFile;
 
 /// A payload, and the bytes of the files that its fields name.
 pub(super) type BuiltPayload = (Vec<u8>, Vec<Vec<u8>>);

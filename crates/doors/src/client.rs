@@ -1,6 +1,7 @@
 //! The HTTP client with which a command reaches an organism that runs elsewhere, on this machine or on another one. It
 //! blocks, keeps no state, follows no proxy and no redirect, and never shows the credential.
 
+pub mod local_file;
 mod stream;
 
 use std::time::Duration;

@@ -26,7 +26,6 @@ mod kept_answers;
 mod kept_views;
 mod limits;
 mod live_routes;
-pub mod local_file;
 pub mod log_types;
 mod log_view;
 mod mcp;

@@ -3,7 +3,6 @@
 //! libraries.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -237,11 +236,10 @@ fn write_row(cells: &[(String, String)]) -> String {
     groups.sort_by_key(|(_, shapes)| std::cmp::Reverse(shapes.len()));
     let mut row = String::new();
     for (at, (became, shapes)) in groups.iter().enumerate() {
-        if at == 0 {
-            let _ = writeln!(row, "    {became}");
-        } else {
-            let _ = writeln!(row, "    {became}: {}", shapes.join(", "));
-        }
+        row.push_str(&match at {
+            0 => format!("    {became}\n"),
+            _ => format!("    {became}: {}\n", shapes.join(", ")),
+        });
     }
     row
 }
@@ -251,7 +249,7 @@ fn e13_each_fault_in_each_dialect_through_each_form_ends_as_the_table_says() {
     let code = read_slot_code();
     let (mut table, mut bodies) = (String::new(), Vec::new());
     for (name, dialect) in DIALECTS {
-        let _ = writeln!(table, "{name}");
+        table.push_str(&format!("{name}\n"));
         for (fault, bad) in list_faults(dialect, &code) {
             let good = say_well(dialect, &code);
             let mut cells = Vec::new();
@@ -264,7 +262,7 @@ fn e13_each_fault_in_each_dialect_through_each_form_ends_as_the_table_says() {
                     bodies.extend(sent.into_iter().map(|body| (shape.0, body)));
                 }
             }
-            let _ = write!(table, "  {fault}\n{}", write_row(&cells));
+            table.push_str(&format!("  {fault}\n{}", write_row(&cells)));
         }
     }
     crate::golden::golden("tests/suite/golden/matrix.txt", table);

@@ -362,7 +362,7 @@ async fn a_request_that_waits_for_its_rate_keeps_no_other_from_its_answer() {
         diary.note(format!("{what} has its answer: {}", came.is_ok()));
     };
     ask("the first").await;
-    // The second waits for 20 seconds; the third would wait for 40, which is too long, and is told so at once.
+    // The second waits for 20 seconds. The third would wait for 40, which is too long, so it fails at once.
     tokio::join!(ask("the second"), ask("the third"));
     let ends: Vec<String> =
         diary.lines().into_iter().filter(|line| line.contains("has its answer")).collect();

@@ -176,7 +176,7 @@ async fn e11_an_answer_that_the_window_cuts_is_asked_for_again_without_results()
     assert_eq!(&*items(&ended)[0].name().local, "answer", "{ended:?}");
     assert_eq!(list_stops(&stage), ["model.window-full", "end"]);
     assert!(stage.prompt().1.join("\n").contains("not shown; recall 2..2]"));
-    // Without a result that can be left out, the model is told.
+    // Without a result that can be left out, the next turn says so to the model.
     let server = ByteServer::start(vec![message("model_context_window_exceeded", text("I begin"))]);
     let mut stage = build_stage_at(Provider::Anthropic, &server.url(), "Where is login?");
     let said = stage.ask().await;

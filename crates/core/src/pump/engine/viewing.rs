@@ -24,12 +24,8 @@ impl Engine {
         let wanted = match &judged.said {
             JudgedContent::Items(items) => {
                 let mut wanted = of_items(items, |id| call.may_have_ended(&lease.id.thread, id));
-                if self
-                    .state
-                    .book
-                    .find_composition(call.config)
-                    .is_some_and(|page| has_file_fields(&page.source))
-                {
+                let organism = self.state.book.find_composition(call.config);
+                if organism.is_some_and(|organism| has_file_fields(&organism.source)) {
                     wanted.extend(of_fields(items, stored));
                 }
                 wanted
