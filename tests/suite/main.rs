@@ -158,6 +158,7 @@ mod prompt_files;
 mod proof_of_records;
 mod proof_settings;
 mod proof_witnesses;
+mod protocol;
 mod proxy;
 mod pumps;
 mod questions;

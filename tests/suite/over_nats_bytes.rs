@@ -78,7 +78,9 @@ impl Plain {
     async fn takes(&self) -> Taken {
         let message = next(&mut self.pull().await).await;
         assert_eq!((message.status, message.subject.as_str()), (None, "o.shop.dlv.echo"));
-        let says = message.headers.unwrap().get("Systole-Reply").unwrap().to_string();
+        let headers = message.headers.unwrap();
+        assert_eq!(headers.get("Systole-Protocol").unwrap().as_str(), "1");
+        let says = headers.get("Systole-Reply").unwrap().to_string();
         assert_eq!(says, "o.shop.in.echo.0");
         let reply = message.reply.unwrap().to_string();
         assert!(reply.starts_with("$JS.ACK.SYSTOLE_shop_BUS.echo."), "{reply}");

@@ -123,9 +123,16 @@ fn d11_a_written_configuration_syncs_only_for_a_log() {
     let file = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
     let file = file.replace("bus: {nats: \"nats://127.0.0.1:1\"}\n", "");
     let file = file.replace("log: {", "log: {nats: \"nats://127.0.0.1:1\", durability: relaxed, ");
-    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    std::fs::write(folder.path().join("organism.yaml"), &file).unwrap();
     let log = written();
     assert!(log.stdout.contains("  sync_interval: always\n"), "{log:?}");
+    assert!(!log.stdout.contains("http:"), "no page is read: {log:?}");
+    let pages = file.replace("durability: relaxed", "monitor: [\"127.0.0.1:8222\"]");
+    std::fs::write(folder.path().join("organism.yaml"), pages).unwrap();
+    let shown = written();
+    assert!(shown.stdout.contains("\nhttp: \"127.0.0.1:8222\"\n"), "{shown:?}");
+    let key = std::fs::read_to_string(folder.path().join("keys/echo.pub")).unwrap();
+    assert!(shown.stdout.contains(&format!("{{ nkey: {}, ", key.trim_end())), "{key}");
 }
 
 /// The pump never looks at the consumer again, so only what it does by itself takes the delivery away.
@@ -153,7 +160,7 @@ async fn d7_a_call_that_is_cancelled_while_its_delivery_goes_out_is_taken_away()
 }
 
 /// The next message of a subscription that was drained.
-async fn next_or_end(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Message> {
+pub(crate) async fn next_or_end(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Message> {
     std::future::poll_fn(|cx| std::pin::Pin::new(&mut *subscriber).poll_next(cx)).await
 }
 

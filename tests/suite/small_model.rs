@@ -27,6 +27,9 @@ const QUESTIONS: [&str; 6] = [
 /// What is said of answers that their limit cut.
 const CUT: [&str; 3] = ["output-truncated", "missing-closing-tag", "truncated-structure"];
 
+/// What is said of an answer that acts, and does the same as the one before.
+const SAME: &str = "code=\"agent.stuck-repeating\"";
+
 /// What the organism recorded, and what it answered, for so many questions.
 fn ask_model(asks: usize, template: &[&str], model: &str, keys: &str) -> (Vec<Record>, Vec<String>) {
     let beside = tempfile::tempdir().unwrap();
@@ -53,7 +56,8 @@ fn count_cases(usual: usize) -> usize {
 
 /// Answers of the model that the organism has read.
 fn count_answers(records: &[Record]) -> usize {
-    let is_result = |record: &&Record| String::from_utf8_lossy(&record.body).contains("<model-result");
+    let is_result =
+        |record: &&Record| String::from_utf8_lossy(&record.body).contains("kind=\"model-result\"");
     records.iter().filter(is_result).count()
 }
 
@@ -61,17 +65,17 @@ fn count_answers(records: &[Record]) -> usize {
 #[ignore = "a real model answers for minutes: make soak"]
 fn e19_a_real_small_model_that_is_held_to_the_grammar_acts_every_time() {
     // As it likes to answer, and almost any character that the grammar allows.
-    let usual = "server: llama.cpp, max_output: 1500";
+    let usual = "server: llama.cpp, max_output: 600";
     let wild =
-        "server: llama.cpp, max_output: 1500, params: {temperature: 50, top_k: 0, top_p: 1.0, min_p: 0.0}";
-    let asks = count_cases(100);
+        "server: llama.cpp, max_output: 600, params: {temperature: 50, top_k: 0, top_p: 1.0, min_p: 0.0}";
+    let asks = count_cases(30);
     for (template, model) in [(&[][..], usual), (&[], wild), (&[REASONS], usual)] {
         let (records, _) = ask_model(asks, template, model, &format!("{CALLS}, turns: 2"));
         let all = count_answers(&records);
         // A grammar holds the form, and not the length: a small model may write on until its limit.
         let is_cut = |text: &String| CUT.iter().any(|code| text.contains(&format!("code=\"agent.{code}\"")));
         let (cut, other): (Vec<String>, Vec<String>) =
-            list_complaints(&records).into_iter().partition(is_cut);
+            list_complaints(&records).into_iter().filter(|text| !text.contains(SAME)).partition(is_cut);
         println!("{all} answers of the model, {} complaints of cut ones: {model}", cut.len());
         assert_eq!(other, Vec::<String>::new(), "{model}");
         assert!(all >= asks && cut.len() < all, "{all} answers, {} cut", cut.len());

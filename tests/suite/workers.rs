@@ -102,10 +102,13 @@ impl WorkerHouse {
     /// A worker in its own process.
     pub(crate) fn process(&self, kind: &str) -> Process {
         let mut command = this_suite("over_nats_kit::process_that_works");
-        command
-            .env(KIND, kind)
-            .env("SYSTOLE_NATS", self.server.url())
-            .env("SYSTOLE_KEY_FILE", self.key("echo"));
+        command.env(KIND, kind);
+        self.start_worker(command)
+    }
+
+    /// A worker in its own process, which finds what it needs in its environment.
+    pub(crate) fn start_worker(&self, mut command: Command) -> Process {
+        command.env("SYSTOLE_NATS", self.server.url()).env("SYSTOLE_KEY_FILE", self.key("echo"));
         command.env("SYSTOLE_ORGANISM", "shop").env("SYSTOLE_LISTENER", "echo");
         Process::of(command)
     }
@@ -253,6 +256,11 @@ impl Process {
     /// Waits until it has ended by itself.
     pub(crate) fn ends(mut self) {
         assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Waits until it has ended by itself, with a code.
+    pub(crate) fn exits(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 
     /// Asks it to stop, and waits until it has.

@@ -1,12 +1,14 @@
 //! Counts the workers that answer to the name of a listener at this moment. Each worker shows itself as a NATS micro
-//! service; one that does not is not seen, and works all the same. It counts who answers and trusts nothing else that
-//! they say.
+//! service. Workers that do not are counted as one, if the broker says that someone waits for deliveries or has some. It
+//! counts who answers and trusts nothing else that they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::Pin;
 
 use async_nats::StatusCode;
+use async_nats::jetstream::consumer::Info;
+use async_nats::jetstream::response::Response;
 use futures_core::Stream as _;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
@@ -53,6 +55,22 @@ impl Broker {
                 of.insert(pong.id);
             }
         }
-        Ok(listeners.iter().cloned().zip(found.iter().map(BTreeSet::len)).collect())
+        let mut counted = BTreeMap::new();
+        for (listener, shown) in listeners.iter().zip(&found) {
+            let is_worked = shown.is_empty() && self.has_silent_worker(listener).await;
+            counted.insert(listener.clone(), shown.len().max(usize::from(is_worked)));
+        }
+        Ok(counted)
+    }
+
+    /// Whether a worker that does not show itself waits for deliveries of the listener or has one.
+    async fn has_silent_worker(&self, listener: &Name) -> bool {
+        let asked = format!("CONSUMER.INFO.{}.{}", self.subjects().bus_stream(), to_token(listener));
+        let nothing = serde_json::json!({});
+        let told = self.jetstream().request::<_, _, Response<Info>>(asked, &nothing);
+        match tokio::time::timeout(limits::WORKERS_ANSWER, told).await {
+            Ok(Ok(Response::Ok(info))) => info.num_waiting > 0 || info.num_ack_pending > 0,
+            _ => false,
+        }
     }
 }

@@ -31,6 +31,16 @@ pub enum Durability {
     Relaxed,
 }
 
+impl Durability {
+    /// The address of the first monitoring page, if pages are read.
+    pub fn first_page(&self) -> Option<&str> {
+        match self {
+            Self::Always(pages) => pages.first().map(String::as_str),
+            Self::Relaxed => None,
+        }
+    }
+}
+
 /// The broker part of the section `log`.
 pub(super) struct Kept {
     pub(super) broker: BusDeclaration,

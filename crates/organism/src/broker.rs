@@ -153,8 +153,13 @@ fn configure(
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
     let found = keyfiles::find_or_make_keys(&folder.keys(), &names).map_err(wrap_key_fault)?;
     let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
-    let server =
-        permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };
+    let server = permissions::ServerSettings {
+        organism: &composition.organism,
+        listen,
+        store,
+        keeps_log: false,
+        monitor: None,
+    };
     folder.write_configuration(&permissions::write_configuration(&server, &with_keys))?;
     let known = with_keys.into_iter().map(|(party, key)| {
         let (shown, account) = (party.shown.clone(), party.account.clone());

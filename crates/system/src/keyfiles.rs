@@ -1,6 +1,7 @@
 //! The keys of everyone who may come to the broker, one file for each. A key is made once, readable only by its
 //! owner, and never overwritten, because that would lock its user out. The secret half goes into the file and to the
-//! caller that asks for it, and into no message.
+//! caller that asks for it, and into no message. The public half is in a file of its own, for clients that cannot make it
+//! from the seed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -53,7 +54,12 @@ pub fn find_or_make_keys(folder: &Path, names: &[&str]) -> Result<PublicKeys, Ke
         Some(key) => Ok(key),
         None => make_key(path),
     });
-    let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<_, _>>()?;
+    let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<Vec<_>, _>>()?;
+    for (path, key) in paths.iter().zip(&public) {
+        write_public(&path.with_extension("pub"), key).map_err(|error| {
+            KeyFilesFault::Hindered(system::report_unwritten(path, "the public half of a key", &error))
+        })?;
+    }
     Ok(PublicKeys { public, made, open })
 }
 
@@ -105,6 +111,17 @@ fn make_key(path: &Path) -> Result<KeyPair, KeyFilesFault> {
         }
         Err(error) => Err(told(error)),
     }
+}
+
+/// Writes the public half of a key, if it is not there.
+fn write_public(path: &Path, key: &str) -> std::io::Result<()> {
+    let line = format!("{key}\n");
+    if fs::read_to_string(path).is_ok_and(|written| written == line) {
+        return Ok(());
+    }
+    let draft = path.with_extension(format!("pub-{}", std::process::id()));
+    fs::write(&draft, line)?;
+    fs::rename(&draft, path)
 }
 
 fn write_seed(path: &Path, seed: &str) -> std::io::Result<()> {

@@ -5,6 +5,10 @@
 use crate::Payload;
 use crate::reply::{Item, ReplyContent};
 
+/// The code by which a listener lets go of a delivery that was called back. It frees the place of the delivery, and no
+/// one reads the reply.
+pub const CANCELLED: &str = "listener.cancelled";
+
 /// Why a listener could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

@@ -29,7 +29,7 @@ mod required_attributes;
 mod scope;
 pub mod writer;
 
-pub use failure::Failure;
+pub use failure::{CANCELLED, Failure};
 pub use limits::DocumentLimits;
 pub use name::QName;
 pub use payload::Payload;

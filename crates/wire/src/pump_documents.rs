@@ -24,6 +24,12 @@ pub enum PumpDocument {
         /// The delivery.
         delivery: String,
     },
+    /// A document that this version does not know. A reader skips it: a newer pump may say more than an older listener
+    /// can read.
+    Unknown {
+        /// The name of its root element, with the namespace in braces.
+        name: String,
+    },
 }
 
 /// The answer to a journal entry or a question.
@@ -100,6 +106,9 @@ impl PumpAnswer {
 /// The outcome of a reply after another reply to its delivery was accepted.
 const SUPERSEDED: &str = "superseded";
 
+/// What the pump sends in the namespace of listeners.
+const KNOWN: [&str; 3] = ["cancel", "answer", "receipt"];
+
 /// The document that cancels a delivery.
 #[must_use]
 pub fn write_cancel(delivery: &str) -> Vec<u8> {
@@ -115,10 +124,18 @@ impl PumpDocument {
     /// If it is not a document of the pump.
     pub fn parse(document: &[u8]) -> Result<Self, Fault> {
         let mut gate = XmlGate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
-        let tag = match gate.read_step()? {
-            GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
-            _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
+        let GateStep::Open(tag) = gate.read_step()? else {
+            return Err(gate.make_fault(codes::MALFORMED, "the document holds no element", 0));
         };
+        let namespace = gate.find_namespace(&tag).unwrap_or_default().to_owned();
+        if namespace == namespaces::ENVELOPE {
+            return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered)));
+        }
+        if namespace != namespaces::LISTENER || !KNOWN.contains(&tag.local) {
+            let name = format!("{{{namespace}}}{}", tag.local);
+            while gate.read_step()? != GateStep::Done {}
+            return Ok(Self::Unknown { name });
+        }
         let delivery = super::required_attributes::require_attribute(&mut gate, &tag, "delivery")?;
         let told = match tag.local {
             "cancel" => {
@@ -133,12 +150,16 @@ impl PumpDocument {
                 };
                 Self::Answer(PumpAnswer { delivery, id, payload })
             }
-            "receipt" => {
+            _ => {
                 let is_superseded = gate.find_attribute("outcome").as_deref() == Some(SUPERSEDED);
                 let mut receipt = ReplyReceipt { delivery, is_superseded, ..ReplyReceipt::default() };
                 while let Some(inside) = gate.read_child()? {
                     if gate.find_namespace(&inside) != Some(namespaces::LISTENER) {
                         receipt.refusal = Some(Payload::cut_from(&mut gate, inside)?);
+                        continue;
+                    }
+                    if inside.local != "refused" {
+                        gate.skip_content()?;
                         continue;
                     }
                     let ordinal = read_count(&mut gate, &inside, "ordinal")?.unwrap_or_default();
@@ -147,11 +168,6 @@ impl PumpDocument {
                     }
                 }
                 Self::Receipt(receipt)
-            }
-            _ => {
-                let fault =
-                    gate.make_fault(codes::INVALID, "the pump sends nothing of this name", tag.offset);
-                return Err(fault.with_expected("answer, receipt, cancel, or a delivery in an envelope"));
             }
         };
         while gate.read_step()? != GateStep::Done {}

@@ -2,7 +2,7 @@
 //! protocol, and the only writer that produces XML.
 //!
 //! Nothing here reads a clock, uses random numbers, opens a file or a socket, or knows the pump. There are three
-//! exceptions. [`stdio`] turns a function into a program and uses the streams of its process; `pipe` (with the
+//! exceptions. [`stdio`] turns a function into a program and uses the streams and signals of its process; `pipe` (with the
 //! feature of that name) does so with a future for each delivery, and `nats` (likewise) over a broker. Bytes come in; values, or a [`Fault`]
 //! that says how to fix the bytes, go out.
 //!
@@ -26,6 +26,7 @@
 //! ```
 
 pub mod extract;
+mod failures;
 pub mod limits;
 pub mod line;
 #[cfg(feature = "nats")]
@@ -34,6 +35,8 @@ pub mod open_calls;
 pub mod package_name;
 #[cfg(feature = "pipe")]
 pub mod pipe;
+pub mod protocol;
+mod pump_reader;
 pub mod stdio;
 mod turn;
 

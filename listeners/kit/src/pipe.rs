@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::ask::{PumpQuestion, StoredBlob};
 use crate::envelope::Delivered;
+use crate::failures::{as_io_error, fail_for_task};
 use crate::framing::{LineSplitter, line_form};
 use crate::limits;
 use crate::pump_documents::{PumpAnswer, PumpDocument};
@@ -65,8 +66,13 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
     async fn read_more(&mut self) -> io::Result<Option<PumpDocument>> {
         loop {
             while let Some(line) = self.waiting.pop_front() {
-                if !line.trim_ascii().is_empty() {
-                    return PumpDocument::parse(&line).map(Some).map_err(as_io_error);
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
+                match PumpDocument::parse(&line).map_err(as_io_error)? {
+                    // A newer pump may say more than this version knows.
+                    PumpDocument::Unknown { .. } => {}
+                    told => return Ok(Some(told)),
                 }
             }
             let read = self.input.read(&mut self.portion).await?;
@@ -196,7 +202,7 @@ pub fn serve_pump<A: Future<Output = ReplyContent> + Send + 'static>(
 /// well: the pump decides what becomes of the reply.
 ///
 /// # Errors
-/// If a stream breaks, the input is not a document of a pump, or the work on a delivery breaks.
+/// If a stream breaks, or the input is not a document of a pump.
 pub async fn answer_at_once<R, W, A>(
     pump: &mut FromPump<R>,
     mut output: W,
@@ -221,7 +227,8 @@ where
                     let line = DeliveryLine { delivery: delivery.clone(), said: said_of_line, asked: asked_of_line, cancelled };
                     let (answering, said) = (answer(*asked, line), said.clone());
                     work.spawn(async move {
-                        let document = ListenerDocument::Reply { delivery, said: answering.await };
+                        let reply = tokio::spawn(answering).await.unwrap_or_else(fail_for_task);
+                        let document = ListenerDocument::Reply { delivery, said: reply };
                         // If nothing takes it, this program is about to end.
                         let _ended = said.send(ListenerWord { document, waits: None }).await;
                     });
@@ -238,7 +245,8 @@ where
                         let _ended = waits.send(answer);
                     }
                 }
-                Some(PumpDocument::Receipt(_)) => {}
+                // A pipe carries no receipts, and what is unknown was skipped.
+                Some(PumpDocument::Receipt(_) | PumpDocument::Unknown { .. }) => {}
                 None => break,
             },
             Some(word) = to_say.recv() => {
@@ -278,8 +286,4 @@ async fn write_document<W: AsyncWrite + Unpin>(
     line.push(b'\n');
     output.write_all(&line).await?;
     output.flush().await
-}
-
-fn as_io_error(fault: crate::Fault) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 /// A page, the language of its part, the file, and the text between which the part stands there; without one the file
 /// to that end.
-const SHOWN: [(&str, &str, &str, &str, &str); 3] = [
+const SHOWN: [(&str, &str, &str, &str, &str); 4] = [
     (
         "docs/first-hour.md",
         "rust",
@@ -14,17 +14,23 @@ const SHOWN: [(&str, &str, &str, &str, &str); 3] = [
         "// The page ends here.",
     ),
     ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/echo_nats.rs", "use systole_kit", ""),
+    ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/orders.rs", "use systole_kit", ""),
     ("docs/adding-a-listener.md", "python", "config/first-listeners/answer.py", "", ""),
 ];
 
 #[test]
 fn the_code_on_pages_is_that_of_the_files() {
-    for (page, language, file, begin, end) in SHOWN {
+    let show = |shown: &str| {
+        let of_file = SHOWN.iter().find(|(_, _, file, _, _)| *file == shown);
+        let (_, language, file, begin, end) = of_file.unwrap_or_else(|| panic!("no row shows {shown}"));
         let text = fs::read_to_string(file).unwrap();
         let from = text.find(begin).unwrap_or_else(|| panic!("{file} has no {begin}"));
         let code = &text[from..];
         let code = if end.is_empty() { code } else { code.split_once(end).unwrap().0 };
-        let part = format!("```{language}\n{}\n```", code.trim_end());
-        assert_eq!(crate::generated::parts(page, |_| part.clone()), [file]);
+        format!("```{language}\n{}\n```", code.trim_end())
+    };
+    for (page, ..) in SHOWN {
+        let files: Vec<&str> = SHOWN.iter().filter(|row| row.0 == page).map(|row| row.2).collect();
+        assert_eq!(crate::generated::parts(page, show), files);
     }
 }

@@ -28,6 +28,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{Delivery, LeaseToken};
 use systole_core::types::time::Millis;
+use systole_kit::protocol::{PROTOCOL, PROTOCOL_HEADER};
 use systole_system::watched::read_watched;
 
 /// The header for the subject of the expected fence.
@@ -396,6 +397,7 @@ impl DeliveryOutbox {
             return PublishTrial::Again;
         }
         let mut headers = HeaderMap::new();
+        headers.insert(PROTOCOL_HEADER, PROTOCOL);
         // An embedded log has one partition.
         headers.insert("Systole-Reply", subjects.name_said(&self.listener, "0").as_str());
         headers.insert(fence::EXPECTED, fence.to_string());

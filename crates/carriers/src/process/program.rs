@@ -23,6 +23,7 @@ use super::warden_link::{self, GuardedStart, ProgramGuard, SpareWardens};
 use crate::pace::CarrierWaits;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
+use systole_kit::protocol::PROTOCOL;
 use systole_system::{descriptors, system};
 
 /// The argument that makes this program a listener. No help page lists it, because people do not need it.
@@ -236,6 +237,8 @@ fn make_environment(
     let inherited = around.iter().filter(|(name, _)| name.to_str().is_some_and(passes));
     let mut all: InheritedVariables = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
     all.insert("PYTHONUNBUFFERED".into(), "1".into());
+    all.insert("SYSTOLE_PROTOCOL".into(), PROTOCOL.into());
+    all.insert("SYSTOLE_MODE".into(), if program.stays { "stay" } else { "once" }.into());
     all.insert("SYSTOLE_ORGANISM".into(), badge.organism.as_str().into());
     all.insert("SYSTOLE_LISTENER".into(), badge.listener.as_str().into());
     all.extend(program.env.iter().map(|(name, value)| (name.into(), value.into())));

@@ -32,6 +32,7 @@ use crate::types::limits;
 use crate::types::ports::Lease;
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
+use systole_wire::CANCELLED;
 
 pub(super) fn take_reply(
     d: &mut DecisionBuilder<'_>,
@@ -210,11 +211,15 @@ fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc
 
 /// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
 /// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
-/// lost: it gets its receipt and changes nothing, regardless of its content.
+/// lost: it gets its receipt and changes nothing, regardless of its content. So does the failure by which a listener
+/// lets go of work that was called back.
 fn refuse_stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, fingerprint_of(&said));
         return send_receipt(d, ticket, None, TakenReply { is_superseded, refused: Vec::new() });
+    }
+    if matches!(&said, JudgedContent::Failure { code, .. } if code == CANCELLED) {
+        return send_receipt(d, ticket, None, TakenReply::default());
     }
     let refusal = refuse_over(lease, said.waits_for().is_some());
     // A document that no one is to act on leaves no trace.

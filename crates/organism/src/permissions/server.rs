@@ -30,18 +30,21 @@ pub struct ServerSettings<'a> {
     /// Whether the server keeps the organism's log. It then syncs every message before it confirms it. Deliveries that
     /// are out need no sync: what a machine without power loses of them is noticed.
     pub keeps_log: bool,
+    /// The address of the page on which the server shows that it syncs, if the organism reads it.
+    pub monitor: Option<&'a str>,
 }
 
 /// The whole text. Each party comes with its public key.
 pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&BrokerParty, String)]) -> String {
     let mut text = String::new();
     let syncs = if server.keeps_log { "\n  sync_interval: always" } else { "" };
+    let monitor = server.monitor.map(|page| format!("http: {}\n", quote_text(page))).unwrap_or_default();
     // Writing into a String cannot fail.
     let _written = write!(
         text,
         "# Who may do what in the organism {}. A key stands for the party that it was made for.\n\
          # Written by `systole permissions --nats-config`; written anew when a listener is added.\n\n\
-         listen: {}\n\njetstream {{\n  store_dir: {}{syncs}\n}}\n\naccounts {{\n",
+         listen: {}\n{monitor}\njetstream {{\n  store_dir: {}{syncs}\n}}\n\naccounts {{\n",
         server.organism,
         quote_text(&server.listen.to_string()),
         quote_text(server.store),

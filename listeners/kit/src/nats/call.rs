@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::held_delivery::{DocumentFault, HeldDelivery};
-use crate::Fault;
+use crate::failures::{UNWRITABLE, as_io_error, fail_for_task};
 use crate::pump_documents::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::turn::{PumpLink, Turn};
@@ -27,20 +27,14 @@ pub(super) async fn answer_delivery(held: HeldDelivery, answer: Arc<AnswerFuncti
         match turn.into_error() {
             None => said,
             // Something said before could not be written. Without it the rest would be incomplete.
-            Some(error) => build_failure("worker.unwritable", &error.to_string()),
+            Some(error) => ReplyContent::new_failure(UNWRITABLE, false, error.to_string()),
         }
     });
-    // The panic message is on stderr.
-    let said = work
-        .await
-        .unwrap_or_else(|_| build_failure("worker.panicked", "the listener crashed while it worked on this"));
+    // The place of a panic is on stderr.
+    let said = work.await.unwrap_or_else(fail_for_task);
     if !held.is_called_back() {
         let _was_taken = held.send_content(said).await;
     }
-}
-
-fn build_failure(code: &str, words: &str) -> ReplyContent {
-    ReplyContent::new_failure(code, false, words)
 }
 
 /// The line of one delivery, for the thread that works on it.
@@ -85,8 +79,4 @@ impl PumpLink for CallLine {
     fn is_wanted(&self) -> bool {
         !self.held.is_called_back()
     }
-}
-
-fn as_io_error(fault: Fault) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
 }

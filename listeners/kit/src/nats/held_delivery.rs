@@ -14,7 +14,9 @@ use super::connection::choose_pause;
 use super::news::WorkerEvent;
 use super::work::WorkerState;
 use crate::envelope::Delivered;
+use crate::failures::{WrittenReply, fit_document, write_failure, write_reply};
 use crate::limits;
+use crate::protocol::{PROTOCOL_HEADER, check_protocol};
 use crate::pump_documents::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::reply::{ListenerDocument, ReplyContent};
 
@@ -118,10 +120,15 @@ impl HeldDelivery {
     /// Sends the reply until the pump has decided, and returns whether the pump accepted it. A reply that is too
     /// large is replaced by a failure that says so.
     pub async fn send_reply(&self, document: Vec<u8>) -> bool {
-        let document = match self.check_size(&document) {
-            Ok(()) => document,
-            Err(unfit) => self.build_failure("worker.too-large", &format!("the reply {unfit}")),
-        };
+        self.send_fitted(fit_document(self.delivery_id(), Ok(document), self.most_bytes())).await
+    }
+
+    async fn send_fitted(&self, reply: WrittenReply) -> bool {
+        let WrittenReply { document, replaced } = reply;
+        if let Some(words) = replaced {
+            self.house.counts.count_failure(&words);
+            (self.house.tell)(&WorkerEvent::Unsent { delivery: self.delivery_id().to_owned(), words });
+        }
         self.count_once();
         let told = send_until_answered(&self.house, &self.said, &document, None).await;
         self.house.acknowledge(&self.message, "+ACK").await;
@@ -140,10 +147,7 @@ impl HeldDelivery {
         if let ReplyContent::Failure { code, words, .. } = &said {
             self.house.counts.count_failure(&format!("{code}: {words}"));
         }
-        let written = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }.to_document();
-        let document =
-            written.unwrap_or_else(|fault| self.build_failure("worker.unwritable", &fault.to_string()));
-        self.send_reply(document).await
+        self.send_fitted(write_reply(self.delivery_id(), said, self.most_bytes())).await
     }
 
     /// Reports that the delivery will not be answered, and repeats it until the pump has received it. `code` is one
@@ -156,7 +160,7 @@ impl HeldDelivery {
         // A message that no document can carry is left out: the code is what counts.
         let document = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
             .to_document()
-            .unwrap_or_else(|fault| self.build_failure(code, &fault.to_string()));
+            .unwrap_or_else(|fault| write_failure(self.delivery_id(), code, &fault.to_string()));
         let _heard = send_until_answered(&self.house, &self.said, &document, Some(code)).await;
         self.house.acknowledge(&self.message, "+ACK").await;
     }
@@ -165,23 +169,14 @@ impl HeldDelivery {
         &self.asked.stamp.delivery
     }
 
-    fn check_size(&self, document: &[u8]) -> Result<(), DocumentFault> {
-        let most = self.house.connection.client.server_info().max_payload.saturating_sub(limits::FRAME_BYTES);
-        let bytes = document.len();
-        if bytes <= most { Ok(()) } else { Err(DocumentFault::TooLarge { bytes, most }) }
+    /// The bytes of a document that the broker takes.
+    fn most_bytes(&self) -> usize {
+        self.house.connection.client.server_info().max_payload.saturating_sub(limits::FRAME_BYTES)
     }
 
-    /// The document of a failure that replaces another reply.
-    fn build_failure(&self, code: &str, words: &str) -> Vec<u8> {
-        self.house.counts.count_failure(words);
-        (self.house.tell)(&WorkerEvent::Unsent {
-            delivery: self.delivery_id().to_owned(),
-            words: words.to_owned(),
-        });
-        let said = ReplyContent::new_failure(code, false, words);
-        ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
-            .to_document()
-            .unwrap_or_default()
+    fn check_size(&self, document: &[u8]) -> Result<(), DocumentFault> {
+        let (bytes, most) = (document.len(), self.most_bytes());
+        if bytes <= most { Ok(()) } else { Err(DocumentFault::TooLarge { bytes, most }) }
     }
 
     /// Reports to the author if the document was refused.
@@ -224,6 +219,11 @@ impl WorkerState {
             return no("it has no Systole-Reply, or nothing to be acknowledged by");
         };
         let said = Subject::from(said.as_str());
+        let named = message.headers.as_ref().and_then(|headers| headers.get(PROTOCOL_HEADER));
+        if let Err(words) = check_protocol(named.map(|named| named.as_str())) {
+            self.foreign.send_replace(Some(words));
+            return None;
+        }
         match PumpDocument::parse(&message.payload) {
             Ok(PumpDocument::Delivery(asked)) => {
                 let (tell, called_back) = watch::channel(false);

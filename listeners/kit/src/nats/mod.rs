@@ -39,6 +39,7 @@ use tokio::task::JoinSet;
 
 use crate::limits::{self, SLOTS};
 use crate::name::QName;
+use crate::protocol;
 use crate::reply::ReplyContent;
 use crate::turn::Turn;
 
@@ -204,8 +205,9 @@ impl Worker {
         match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(unserved) => {
+                let is_unfit = matches!(unserved, WorkerFault::Protocol(_));
                 tell(&WorkerEvent::Ends(unserved));
-                ExitCode::FAILURE
+                if is_unfit { ExitCode::from(protocol::UNFIT) } else { ExitCode::FAILURE }
             }
         }
     }
@@ -285,8 +287,13 @@ impl Worker {
         for _ in 0..self.slots {
             slots.spawn(WorkerSlot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
         }
+        let mut foreign = house.foreign.subscribe();
         loop {
             tokio::select! {
+                Ok(()) = foreign.changed() => {
+                    let words = foreign.borrow_and_update().clone().unwrap_or_default();
+                    return Err(WorkerFault::Protocol(words));
+                }
                 () = &mut stop, if !*drain.borrow() => { drain.send_replace(true); }
                 ended = slots.join_next() => match ended {
                     None => break,

@@ -91,6 +91,9 @@ pub enum WorkerFault {
     /// A setting is invalid, or a resource is not available.
     #[error("{0}")]
     Told(String),
+    /// The organism speaks another protocol than this worker.
+    #[error("{0}")]
+    Protocol(String),
     /// The broker rejects the worker's login.
     #[error("the broker at {at} does not let in {who}")]
     Forbidden {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_nats::{Message, Subject, Subscriber};
 use futures_core::Stream as _;
+use tokio::sync::watch;
 
 use super::as_token;
 use super::connection::WorkerConnection;
@@ -31,6 +32,8 @@ pub(super) struct WorkerState {
     is_idle: AtomicBool,
     /// The deliveries that slots hold.
     pub(super) held: Mutex<InHand>,
+    /// What is said of a delivery of another protocol, which ends the worker.
+    pub(super) foreign: watch::Sender<Option<String>>,
 }
 
 /// The worker's counters.
@@ -72,6 +75,7 @@ impl WorkerState {
             counts: WorkerCounts::default(),
             is_idle: AtomicBool::new(false),
             held: Mutex::default(),
+            foreign: watch::Sender::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A listener around one function, over the streams of a test: its input and its output.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read, Write as _};
 
 use systole_kit::ask::PumpQuestion;
 use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
@@ -37,14 +37,11 @@ fn shout(turn: &mut Turn<'_>) -> Payload {
 }
 
 /// One byte at a time, like the worst possible pipe.
-struct Slow<'b>(&'b [u8]);
+struct Slow(Cursor<Vec<u8>>);
 
-impl Read for Slow<'_> {
+impl Read for Slow {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
-        self.0 = rest;
-        buffer[0] = *first;
-        Ok(1)
+        self.0.read(&mut buffer[..1])
     }
 }
 
@@ -74,7 +71,7 @@ fn g5_a_function_answers_each_delivery_in_either_framing() {
     let one_line = [documents[0].clone(), say("d2", "x&#10;y")];
     for (input, by_length) in [(lines(&one_line), false), (lengths, true)] {
         let mut said = Vec::new();
-        serve(Slow(&input), &mut said, shout).unwrap();
+        serve(Slow(Cursor::new(input)), &mut said, shout).unwrap();
         if by_length {
             let text = String::from_utf8(said).unwrap();
             let (length, rest) = text.split_once('\n').unwrap();
@@ -101,7 +98,7 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
         }
         Err(Failure::new("busy", "come back").again_later())
     };
-    serve(lines(&[say("d1", ""), say("d2", "")]).as_slice(), &mut said, answer).unwrap();
+    serve(Cursor::new(lines(&[say("d1", ""), say("d2", "")])), &mut said, answer).unwrap();
     let [ListenerDocument::Reply { said: one, .. }, ListenerDocument::Reply { said: two, .. }] =
         &words(&said)[..]
     else {
@@ -113,7 +110,7 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
 
     let mut said = Vec::new();
     let both = |turn: &mut Turn<'_>| vec![shout(turn), shout(turn)];
-    serve(lines(&[say("d1", "")]).as_slice(), &mut said, both).unwrap();
+    serve(Cursor::new(lines(&[say("d1", "")])), &mut said, both).unwrap();
     let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = &words(&said)[0] else { panic!() };
     assert_eq!(items.len(), 2);
 }
@@ -125,7 +122,7 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
     let stray = PumpAnswer { delivery: "d0".into(), id: 1, payload: Some(other) }.to_document();
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();
-    serve(Slow(&input), &mut said, |turn| {
+    serve(Slow(Cursor::new(input)), &mut said, |turn| {
         if turn.delivery().stamp.delivery == "d1" {
             turn.progress("thinking");
             turn.notice("agent.second-action", "only one");
@@ -150,7 +147,7 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
 fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
     for input in [lines(&[say("d1", "one"), write_cancel("d1")]), lines(&[say("d1", "one")])] {
         let mut said = Vec::new();
-        serve(input.as_slice(), &mut said, |turn| {
+        serve(Cursor::new(input), &mut said, |turn| {
             assert_eq!(
                 turn.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }),
                 Err(NotTaken::Over)
@@ -160,6 +157,66 @@ fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
         .unwrap();
         assert_eq!(words(&said).len(), 2, "the question, and the reply, which may be unwanted");
     }
+}
+
+/// An input that is written while the listener works.
+fn open_input() -> (impl Read + Send + 'static, std::fs::File) {
+    let (reads, writes) = io::pipe().unwrap();
+    (reads, std::fs::File::from(std::os::fd::OwnedFd::from(writes)))
+}
+
+#[test]
+fn g7_a_cancel_is_heard_while_the_function_works_and_its_reply_lets_go_of_the_delivery() {
+    let (input, mut pump) = open_input();
+    pump.write_all(&lines(&[say("d1", "one")])).unwrap();
+    let (mut said, mut pump) = (Vec::new(), Some(pump));
+    serve(input, &mut said, |turn| {
+        if let Some(mut pump) = pump.take() {
+            assert!(turn.is_wanted());
+            pump.write_all(&lines(&[write_cancel("d0"), write_cancel("d1"), say("d2", "two")])).unwrap();
+            while turn.is_wanted() {
+                std::thread::yield_now();
+            }
+        }
+        shout(turn)
+    })
+    .unwrap();
+    let words = words(&said);
+    let let_go = ReplyContent::new_failure("listener.cancelled", false, "it was called back");
+    assert_eq!(words[0], ListenerDocument::Reply { delivery: "d1".into(), said: let_go });
+    assert_eq!(payload_of(&words[1]), ("d2".to_owned(), "TWO".to_owned()), "the next one is answered");
+    assert_eq!(words.len(), 2);
+}
+
+#[test]
+fn g7_a_function_that_panics_fails_its_delivery_and_the_program_lives() {
+    let mut said = Vec::new();
+    let input = Cursor::new(lines(&[say("d1", "one"), say("d2", "two"), say("d3", "three")]));
+    serve(input, &mut said, |turn| match turn.delivery().stamp.delivery.as_str() {
+        "d1" => panic!("no {}", "luck"),
+        "d2" => Payload::write(NS, "shouted", |inside| inside.text(&"x".repeat(9 << 20))),
+        _ => shout(turn),
+    })
+    .unwrap();
+    let words = words(&said);
+    let crashed = ReplyContent::new_failure("listener.error", false, "the listener crashed: no luck");
+    assert_eq!(words[0], ListenerDocument::Reply { delivery: "d1".into(), said: crashed });
+    let ListenerDocument::Reply { said: ReplyContent::Failure { code, words: why, .. }, .. } = &words[1]
+    else {
+        panic!("{:?}", words[1])
+    };
+    assert_eq!(code, "reply.too-large");
+    assert!(why.starts_with("the reply has 9437") && why.contains("put-blob"), "{why}");
+    assert_eq!(payload_of(&words[2]).1, "THREE");
+}
+
+#[test]
+fn g7_documents_that_are_unknown_are_skipped() {
+    let hint = b"<hint xmlns='urn:systole:listener:v1' delivery='d1'/>".to_vec();
+    let other = b"<message xmlns='https://xml-pipeline.org/ns/envelope/v2'><x xmlns='u'/></message>".to_vec();
+    let mut said = Vec::new();
+    serve(Cursor::new(lines(&[hint, say("d1", "one"), other])), &mut said, shout).unwrap();
+    assert_eq!(words(&said).iter().map(payload_of).collect::<Vec<_>>(), [("d1".into(), "ONE".into())]);
 }
 
 #[test]

@@ -102,6 +102,15 @@ fn of_two_racing_ends_the_first_recorded_wins() {
         ticket: None,
     });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
+    let lease = stage.lease(&root(), "1", 1, 1);
+    let said = JudgedContent::Failure {
+        code: "listener.cancelled".into(),
+        first_code: None,
+        retry: false,
+        words: "it was called back".into(),
+    };
+    let let_go = EventKind::Replied(JudgedDocument { lease, said, claimed: None, ticket: None });
+    assert_eq!(stage.happens(let_go), Vec::<String>::new(), "work that was called back is let go");
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
 }
 
