@@ -27,7 +27,7 @@ done
 fn house() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("says.sh"), SAYS).unwrap();
-    let file = "organism: shop\nlisteners:\n  \
+    let file = "organism: {name: shop}\nlisteners:\n  \
                 once: {run: [sh, says.sh], mode: once, accepts: [ask], returns: [answer], entry: true}\n  \
                 stays: {run: [sh, says.sh], accepts: [ask], returns: [answer], entry: true}\n";
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();

@@ -53,16 +53,12 @@ const OF_AGENTS: &[(&str, &str, &str)] = listener_codes! {
 
 /// The codes of workers that the kit runs.
 const OF_WORKERS: &[(&str, &str, &str)] = listener_codes! {
-    "listener.cancelled" "the work was called back, and its listener let go of it" try "nothing: no one waits for it";
     "listener.error" "the code of a listener crashed or raised an exception" try "the output of the listener, which has the lines";
     "reply.too-large" "a reply is larger than the pump or the broker takes" try "a shorter answer, or a large part stored with put-blob";
     "reply.unwritable" "a reply cannot be written as XML" try "an answer without control characters";
-    "sdk.schema" "a request lacks what the classes of its listener require" try "`systole sdk`, which writes the classes again";
-    "worker.exception" "the work of an older Python worker raised an exception" try "the output of the worker, which has the lines";
+    "worker.exception" "the work of a Python worker raised an exception" try "the output of the worker, which has the lines";
     "worker.not-asked" "a worker was asked for what it does not take" try "an element that the listener `accepts`";
-    "worker.panicked" "an older Rust worker crashed while it worked on a delivery" try "the output of the worker, which says where";
-    "worker.too-large" "an answer of an older worker is larger than the broker takes" try "a shorter answer, or a larger `max_payload` of the broker";
-    "worker.unwritable" "an answer of an older worker cannot be written as XML" try "an answer without control characters";
+    "worker.too-large" "an answer is larger than the broker takes" try "a shorter answer, or a larger `max_payload` of the broker";
 };
 
 /// All of them.

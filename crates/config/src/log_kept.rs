@@ -31,12 +31,12 @@ pub enum Durability {
     Relaxed,
 }
 
-impl Durability {
-    /// The address of the first monitoring page, if pages are read.
-    pub fn first_page(&self) -> Option<&str> {
-        match self {
-            Self::Always(pages) => pages.first().map(String::as_str),
-            Self::Relaxed => None,
+impl super::OrganismFile {
+    /// The address of the first page on which the broker shows that it syncs the log, if pages are read.
+    pub fn find_monitor(&self) -> Option<&str> {
+        match &self.log_kept.as_ref()?.durability {
+            Durability::Always(pages) => pages.first().map(String::as_str),
+            Durability::Relaxed => None,
         }
     }
 }

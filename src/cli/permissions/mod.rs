@@ -104,8 +104,7 @@ impl PermissionsCommand {
         }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], find_port(file))));
         let (organism, keeps_log) = (&file.composition.organism, file.log_kept.is_some());
-        let monitor = file.log_kept.as_ref().and_then(|kept| kept.durability.first_page());
-        let server = ServerSettings { organism, listen, store, keeps_log, monitor };
+        let server = ServerSettings { organism, listen, store, keeps_log, monitor: file.find_monitor() };
         let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
         let text = permissions::write_configuration(&server, &with_keys);
         if screen.json {
