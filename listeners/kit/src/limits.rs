@@ -47,6 +47,8 @@ pub(crate) const ERROR_BYTES: usize = SHOWN_BYTES / 2;
 pub const TEXT_BYTES: usize = 900 << 10;
 /// Bytes of a read: the usual size of a pipe.
 pub const PORTION_BYTES: usize = 64 << 10;
+/// The exit code of a program that cannot work as it was started.
+pub(crate) const UNFIT: u8 = 2;
 /// Deliveries that are read ahead of the work, and answers that no one waits for.
 pub(crate) const READ_AHEAD: usize = 256;
 /// Documents that wait for the pump to read them.

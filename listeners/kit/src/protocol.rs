@@ -1,14 +1,12 @@
 //! The number of the protocol: what a program has to know before it takes a delivery.
 //!
-//! A program that another protocol is spoken to answers nothing and ends with [`UNFIT`], because it would answer
+//! A program that another protocol is spoken to answers nothing and ends with exit code 2, because it would answer
 //! wrongly. Variables and headers come in; nothing, or words for the person who runs the program, go out.
 
 use std::io::IsTerminal as _;
 
 /// The protocol that this version speaks: the digit at the end of `urn:systole:listener:v1`.
 pub const PROTOCOL: &str = "1";
-/// With this a program ends that cannot work as it was started.
-pub const UNFIT: u8 = 2;
 /// The header of a delivery over NATS that names its protocol.
 pub const PROTOCOL_HEADER: &str = "Systole-Protocol";
 

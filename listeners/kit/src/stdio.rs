@@ -26,6 +26,7 @@ use std::sync::Arc;
 use crate::DocumentLimits;
 use crate::failures::{as_io_error, fail_for_panic, write_reply};
 use crate::framing::{line_form, with_length};
+use crate::limits;
 use crate::protocol;
 use crate::pump_documents::PumpAnswer;
 use crate::pump_reader::PumpReader;
@@ -45,7 +46,7 @@ pub fn answer_each<A: Into<ReplyContent>>(answer: impl FnMut(&mut Turn<'_>) -> A
         .and_then(|()| reader.stop_at_signals().map_err(|error| format!("no signals: {error}")));
     if let Err(words) = ready {
         say_last(&words);
-        return ExitCode::from(protocol::UNFIT);
+        return ExitCode::from(limits::UNFIT);
     }
     match serve_from(&reader, io::stdin(), io::stdout().lock(), answer) {
         Ok(()) => ExitCode::SUCCESS,

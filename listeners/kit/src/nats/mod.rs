@@ -39,7 +39,6 @@ use tokio::task::JoinSet;
 
 use crate::limits::{self, SLOTS};
 use crate::name::QName;
-use crate::protocol;
 use crate::reply::ReplyContent;
 use crate::turn::Turn;
 
@@ -207,7 +206,7 @@ impl Worker {
             Err(unserved) => {
                 let is_unfit = matches!(unserved, WorkerFault::Protocol(_));
                 tell(&WorkerEvent::Ends(unserved));
-                if is_unfit { ExitCode::from(protocol::UNFIT) } else { ExitCode::FAILURE }
+                if is_unfit { ExitCode::from(limits::UNFIT) } else { ExitCode::FAILURE }
             }
         }
     }
