@@ -13,8 +13,8 @@ const SHOWN: [(&str, &str, &str, &str, &str); 4] = [
         "use std::collections",
         "// The page ends here.",
     ),
-    ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/echo_nats.rs", "use systole_kit", ""),
     ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/orders.rs", "use systole_kit", ""),
+    ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/echo_nats.rs", "use systole_kit", ""),
     ("docs/adding-a-listener.md", "python", "config/first-listeners/answer.py", "", ""),
 ];
 
