@@ -127,7 +127,7 @@ fn d11_a_written_configuration_syncs_only_for_a_log() {
     let log = written();
     assert!(log.stdout.contains("  sync_interval: always\n"), "{log:?}");
     assert!(!log.stdout.contains("http:"), "no page is read: {log:?}");
-    let pages = file.replace("durability: relaxed", "monitor: [\"127.0.0.1:8222\"]");
+    let pages = file.replace("durability: relaxed", "monitor: [\"http://127.0.0.1:8222\"]");
     std::fs::write(folder.path().join("organism.yaml"), pages).unwrap();
     let shown = written();
     assert!(shown.stdout.contains("\nhttp: \"127.0.0.1:8222\"\n"), "{shown:?}");

@@ -47,7 +47,7 @@ fn g7_a_program_is_started_with_the_number_of_the_protocol_and_its_mode() {
 fn g7_a_program_that_lets_go_of_cancelled_work_frees_its_place_and_is_refused_nothing() {
     let folder = house();
     let _running = Running::organism(folder.path());
-    let sent = systole(folder.path(), &["send", "--to", "stays", "ask", "wait"]);
+    let sent = systole(folder.path(), &["send", "--no-wait", "--to", "stays", "ask", "wait"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     assert_eq!(systole(folder.path(), &["cancel", "@last"]).code, Some(0));
     let next = systole(folder.path(), &["ask", "--to", "stays", "And now?"]);
