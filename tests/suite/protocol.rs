@@ -1,13 +1,16 @@
 //! The number of the protocol, at programs and over a broker, and work that a program lets go of.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 use async_nats::HeaderMap;
+use rustix::process::{Pid, Signal, kill_process};
+use systole_kit::Payload;
+use systole_kit::stdio::answer_each;
 
 use crate::over_nats_cut::next_or_end;
 use crate::program::{Running, systole};
-use crate::workers::WorkerHouse;
+use crate::workers::{WorkerHouse, this_suite};
 
 const SAYS: &str = r#"
 here="protocol $SYSTOLE_PROTOCOL, mode $SYSTOLE_MODE"
@@ -79,21 +82,60 @@ fn kit_program(variables: &[(&str, &str)], input: &str) -> std::process::Output 
 
 #[test]
 fn g7_a_program_on_the_kit_answers_nothing_at_another_protocol_or_in_another_mode() {
-    let delivery = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>a</from>\
-                    <thread>t</thread><stamp xmlns='urn:systole:stamp:v1' delivery='d1' key='k' call='1'/></meta>\
-                    <order xmlns='https://xml-pipeline.org/ns/shop/v1'><article>x</article><count>2</count></order>\
-                    </message>\n";
-    let answered = kit_program(&[("SYSTOLE_PROTOCOL", "1"), ("SYSTOLE_MODE", "stay")], delivery);
+    let answered = kit_program(&[("SYSTOLE_PROTOCOL", "1"), ("SYSTOLE_MODE", "stay")], DELIVERY);
     let said = String::from_utf8(answered.stdout).unwrap();
     assert!(said.contains("<ordered ") && said.contains("<count>2</count>"), "{said}");
     for (name, value, fix) in [
         ("SYSTOLE_PROTOCOL", "2", "this organism speaks protocol 2, systole-kit 0.1.0 speaks 1; try: "),
         ("SYSTOLE_MODE", "once", "and this program stays; try: leave mode out"),
     ] {
-        let refused = kit_program(&[(name, value)], delivery);
+        let refused = kit_program(&[(name, value)], DELIVERY);
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");
         assert!(String::from_utf8(refused.stderr).unwrap().contains(fix), "{name}");
     }
+}
+
+const DELIVERY: &str = "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>a</from>\
+                        <thread>t</thread><stamp xmlns='urn:systole:stamp:v1' delivery='d1' key='k' call='1'/></meta>\
+                        <order xmlns='https://xml-pipeline.org/ns/shop/v1'><article>x</article><count>2</count></order>\
+                        </message>\n";
+
+/// The file that the process below waits for.
+const GATE: &str = "SYSTOLE_TEST_GATE";
+
+/// Runs as a program of the kit in a separate process of this suite.
+#[test]
+#[ignore = "started by other tests"]
+fn process_that_stays() {
+    let Ok(gate) = std::env::var(GATE) else { return };
+    let ended = answer_each(|turn| {
+        turn.progress("at it");
+        while !std::path::Path::new(&gate).exists() {
+            std::thread::yield_now();
+        }
+        Payload::write("https://xml-pipeline.org/ns/shop/v1", "ordered", |_| ())
+    });
+    assert_eq!(ended, std::process::ExitCode::SUCCESS);
+}
+
+#[test]
+fn g7_a_program_on_the_kit_answers_after_term_what_it_works_on_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("open");
+    let mut command = this_suite("protocol::process_that_stays");
+    command.env(GATE, &gate).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(DELIVERY.as_bytes()).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    lines.find(|line| line.contains("<progress ")).expect("it works");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    std::fs::write(&gate, "").unwrap();
+    let reply = lines.find(|line| line.contains("<reply ")).expect("it answers");
+    assert!(reply.contains("<ordered "), "{reply}");
+    // Its stdin is still open.
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(stdin);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
 //! Counts the workers that answer to the name of a listener at this moment. Each worker shows itself as a NATS micro
-//! service. Workers that do not are counted as one, if the broker says that someone waits for deliveries or has some. It
+//! service. Workers that do not are counted as one, if the broker says that one waits for deliveries or has some. It
 //! counts who answers and trusts nothing else that they say.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,19 +56,20 @@ impl Broker {
             }
         }
         let mut counted = BTreeMap::new();
+        let until = Instant::now() + limits::WORKERS_ANSWER;
         for (listener, shown) in listeners.iter().zip(&found) {
-            let is_worked = shown.is_empty() && self.has_silent_worker(listener).await;
+            let is_worked = shown.is_empty() && self.has_silent_worker(listener, until).await;
             counted.insert(listener.clone(), shown.len().max(usize::from(is_worked)));
         }
         Ok(counted)
     }
 
     /// Whether a worker that does not show itself waits for deliveries of the listener or has one.
-    async fn has_silent_worker(&self, listener: &Name) -> bool {
+    async fn has_silent_worker(&self, listener: &Name, until: Instant) -> bool {
         let asked = format!("CONSUMER.INFO.{}.{}", self.subjects().bus_stream(), to_token(listener));
         let nothing = serde_json::json!({});
         let told = self.jetstream().request::<_, _, Response<Info>>(asked, &nothing);
-        match tokio::time::timeout(limits::WORKERS_ANSWER, told).await {
+        match timeout_at(until, told).await {
             Ok(Ok(Response::Ok(info))) => info.num_waiting > 0 || info.num_ack_pending > 0,
             _ => false,
         }

@@ -56,9 +56,14 @@ pub fn find_or_make_keys(folder: &Path, names: &[&str]) -> Result<PublicKeys, Ke
     });
     let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<Vec<_>, _>>()?;
     for (path, key) in paths.iter().zip(&public) {
-        write_public(&path.with_extension("pub"), key).map_err(|error| {
-            KeyFilesFault::Hindered(system::report_unwritten(path, "the public half of a key", &error))
-        })?;
+        match write_public(&path.with_extension("pub"), key) {
+            // Keys may be in a folder that this process only reads.
+            Err(error) if made > 0 => {
+                let what = "the public half of a key";
+                return Err(KeyFilesFault::Hindered(system::report_unwritten(path, what, &error)));
+            }
+            _ => {}
+        }
     }
     Ok(PublicKeys { public, made, open })
 }

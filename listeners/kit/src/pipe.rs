@@ -18,6 +18,7 @@ use crate::envelope::Delivered;
 use crate::failures::{as_io_error, fail_for_task};
 use crate::framing::{LineSplitter, line_form};
 use crate::limits;
+use crate::protocol::report_skipped;
 use crate::pump_documents::{PumpAnswer, PumpDocument};
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::{DocumentLimits, Payload};
@@ -70,8 +71,7 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
                     continue;
                 }
                 match PumpDocument::parse(&line).map_err(as_io_error)? {
-                    // A newer pump may say more than this version knows.
-                    PumpDocument::Unknown { .. } => {}
+                    PumpDocument::Unknown { name } => report_skipped(&name),
                     told => return Ok(Some(told)),
                 }
             }
@@ -286,4 +286,50 @@ async fn write_document<W: AsyncWrite + Unpin>(
     line.push(b'\n');
     output.write_all(&line).await?;
     output.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+    use super::*;
+
+    #[test]
+    fn g7_work_that_panics_fails_its_delivery_and_the_others_are_answered() {
+        let delivery = |id: &str| {
+            format!(
+                "<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta><from>a</from><thread>t</thread>\
+                 <stamp xmlns='urn:systole:stamp:v1' delivery='{id}' key='k' call='1'/></meta><x xmlns='u'/></message>\n"
+            )
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (input, mut pump) = tokio::io::duplex(limits::PORTION_BYTES);
+            let (said, output) = tokio::io::duplex(limits::PORTION_BYTES);
+            let answer = |asked: Delivered, _| async move {
+                assert_ne!(asked.stamp.delivery, "d1", "no luck");
+                ReplyContent::Items(Vec::new())
+            };
+            let mut from_pump = FromPump::new(input);
+            let serving = answer_at_once(&mut from_pump, output, answer);
+            let reading = async {
+                let mut lines = BufReader::new(said).lines();
+                pump.write_all(delivery("d1").as_bytes()).await.unwrap();
+                let first = lines.next_line().await.unwrap().unwrap();
+                pump.write_all(b"<hint xmlns='urn:systole:listener:v1'/>\n").await.unwrap();
+                pump.write_all(delivery("d2").as_bytes()).await.unwrap();
+                let second = lines.next_line().await.unwrap().unwrap();
+                drop(pump);
+                (first, second)
+            };
+            let (ended, (first, second)) = tokio::join!(serving, reading);
+            assert!(ended.is_ok(), "{ended:?}");
+            assert!(
+                first.contains("delivery=\"d1\"") && first.contains("code=\"listener.error\""),
+                "{first}"
+            );
+            assert!(first.contains("no luck"), "{first}");
+            assert!(second.contains("delivery=\"d2\"") && !second.contains("failure"), "{second}");
+        });
+    }
 }

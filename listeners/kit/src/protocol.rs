@@ -3,7 +3,7 @@
 //! A program that another protocol is spoken to answers nothing and ends with exit code 2, because it would answer
 //! wrongly. Variables and headers come in; nothing, or words for the person who runs the program, go out.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 
 /// The protocol that this version speaks: the digit at the end of `urn:systole:listener:v1`.
 pub const PROTOCOL: &str = "1";
@@ -23,6 +23,12 @@ pub fn check_protocol(named: Option<&str>) -> Result<(), String> {
             "this organism speaks protocol {other}, {KIT} speaks {PROTOCOL}; try: build it with a systole-kit of the organism's version"
         )),
     }
+}
+
+/// Says that a document was skipped: a newer pump may say more than this version knows.
+pub(crate) fn report_skipped(name: &str) {
+    // If stderr is gone, no one can read the message.
+    let _gone = writeln!(std::io::stderr(), "skipped {name}, which {KIT} does not know");
 }
 
 /// Whether a program on stdin can work as it was started.

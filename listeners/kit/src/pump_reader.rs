@@ -5,7 +5,7 @@
 //! ahead only so far.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,6 +16,7 @@ use crate::envelope::Delivered;
 use crate::failures::as_io_error;
 use crate::framing::{LengthSplitter, LineSplitter};
 use crate::limits;
+use crate::protocol::report_skipped;
 use crate::pump_documents::{PumpAnswer, PumpDocument};
 
 /// What the pump has said so far.
@@ -129,10 +130,7 @@ impl PumpReader {
             }
             // A pipe carries no receipts.
             PumpDocument::Receipt(_) => {}
-            PumpDocument::Unknown { name } => {
-                // If stderr is gone, no one can read the message.
-                let _gone = writeln!(io::stderr(), "skipped {name}, which this version does not know");
-            }
+            PumpDocument::Unknown { name } => report_skipped(&name),
         }
         drop(heard);
         self.changed.notify_all();

@@ -86,17 +86,21 @@ fn serve_from<A: Into<ReplyContent>>(
     while let Some(asked) = pump.reader.wait_for_delivery()? {
         let delivery = asked.stamp.delivery.clone();
         pump.delivery.clone_from(&delivery);
-        let mut turn = Turn::new(asked, &mut pump);
-        let said = catch_unwind(AssertUnwindSafe(|| answer(&mut turn).into()))
-            .unwrap_or_else(|panic| fail_for_panic(&*panic));
-        if let Some(error) = turn.into_error() {
-            return Err(error);
+        // What was called back before its turn came is not begun.
+        let mut said = None;
+        if pump.reader.is_wanted(&delivery) {
+            let mut turn = Turn::new(asked, &mut pump);
+            let answered = catch_unwind(AssertUnwindSafe(|| answer(&mut turn).into()))
+                .unwrap_or_else(|panic| fail_for_panic(&*panic));
+            if let Some(error) = turn.into_error() {
+                return Err(error);
+            }
+            said = Some(answered);
         }
-        let said = if pump.reader.end_delivery(&delivery) {
-            ReplyContent::new_failure(CANCELLED, false, "it was called back")
-        } else {
-            said
-        };
+        let is_called_back = pump.reader.end_delivery(&delivery);
+        let said = said
+            .filter(|_| !is_called_back)
+            .unwrap_or_else(|| ReplyContent::new_failure(CANCELLED, false, "it was called back"));
         pump.write_framed(&write_reply(&delivery, said, DocumentLimits::default().reply_bytes).document)?;
     }
     Ok(())

@@ -97,8 +97,7 @@ impl<'p> Turn<'p> {
     }
 
     /// Whether an answer is still wanted, as far as is known without waiting. A listener that works for a long time
-    /// checks this now and then, and gives up if the answer is not wanted. Over a pipe, a cancel shows at the next
-    /// question; over a broker, it shows at once.
+    /// checks this now and then, and gives up if the answer is not wanted.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         !self.over && self.pump.is_wanted()

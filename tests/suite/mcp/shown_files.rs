@@ -38,7 +38,7 @@ struct FileHouse {
 }
 
 impl FileHouse {
-    fn build() -> FileHouse {
+    fn start() -> FileHouse {
         let house = ToolHouse::rogue("shows", MORE);
         std::fs::create_dir(house.path().join("state/files")).unwrap();
         for (name, bytes) in
@@ -128,7 +128,7 @@ fn list_pictures(page: &Answer) -> Vec<String> {
 
 #[test]
 fn e20_a_page_shows_pictures_by_their_first_bytes_and_offers_the_rest_as_downloads() {
-    let house = FileHouse::build();
+    let house = FileHouse::start();
     let (thread, seq) = house.show_files();
     let file = |number: usize| format!("/t/{thread}/{seq}/files/{number}");
     for place in [format!("/t/{thread}"), format!("/t/{thread}/{seq}"), format!("/t/{thread}/rows?show=all")]
@@ -169,7 +169,7 @@ fn e20_a_page_shows_pictures_by_their_first_bytes_and_offers_the_rest_as_downloa
 
 #[test]
 fn e20_a_client_without_read_sees_the_files_of_its_own_threads_alone() {
-    let house = FileHouse::build();
+    let house = FileHouse::start();
     let (thread, seq) = house.show_files();
     let file = |number: usize| format!("/t/{thread}/{seq}/files/{number}");
     let own = house.get("ALICE", &format!("/t/{thread}"));
@@ -197,7 +197,7 @@ fn e20_a_client_without_read_sees_the_files_of_its_own_threads_alone() {
 
 #[test]
 fn e20_an_erased_file_is_named_with_every_thread_that_has_it_and_says_so() {
-    let house = FileHouse::build();
+    let house = FileHouse::start();
     let ((first, seq), (second, _)) = (house.show_files(), house.show_files());
     let hash = Digest::hash_bytes(PDF).to_string();
     let (house, refused) = house.at_rest(&["erase", &hash]);
@@ -233,7 +233,7 @@ fn e20_an_erased_file_is_named_with_every_thread_that_has_it_and_says_so() {
 #[test]
 fn e20_a_browser_shows_pictures_in_their_bounds_and_runs_nothing_of_a_file() {
     let Some(story) = Story::named("shown_files") else { return };
-    let house = FileHouse::build();
+    let house = FileHouse::start();
     let (thread, seq) = house.show_files();
     let waits = house.ask_vault();
     let run = house.run();
@@ -247,7 +247,7 @@ fn e20_a_browser_shows_pictures_in_their_bounds_and_runs_nothing_of_a_file() {
 
 #[test]
 fn e20_a_page_of_a_log_that_lacks_a_file_says_so() {
-    let house = FileHouse::build();
+    let house = FileHouse::start();
     let (thread, seq) = house.show_files();
     house.running.interrupt();
     let log = rusqlite::Connection::open(house.house.path().join("hello.db")).unwrap();

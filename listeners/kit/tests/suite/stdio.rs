@@ -169,11 +169,15 @@ fn open_input() -> (impl Read + Send + 'static, std::fs::File) {
 fn g7_a_cancel_is_heard_while_the_function_works_and_its_reply_lets_go_of_the_delivery() {
     let (input, mut pump) = open_input();
     pump.write_all(&lines(&[say("d1", "one")])).unwrap();
-    let (mut said, mut pump) = (Vec::new(), Some(pump));
+    let (mut said, mut pump, mut begun) = (Vec::new(), Some(pump), Vec::new());
     serve(input, &mut said, |turn| {
+        begun.push(turn.delivery().stamp.delivery.clone());
         if let Some(mut pump) = pump.take() {
             assert!(turn.is_wanted());
-            pump.write_all(&lines(&[write_cancel("d0"), write_cancel("d1"), say("d2", "two")])).unwrap();
+            let more = [write_cancel("d0"), say("d2", "two"), say("d3", "three"), write_cancel("d3")];
+            pump.write_all(&lines(&more)).unwrap();
+            // Documents are read in their order, so all others are read with this one.
+            pump.write_all(&lines(&[write_cancel("d1")])).unwrap();
             while turn.is_wanted() {
                 std::thread::yield_now();
             }
@@ -183,9 +187,10 @@ fn g7_a_cancel_is_heard_while_the_function_works_and_its_reply_lets_go_of_the_de
     .unwrap();
     let words = words(&said);
     let let_go = ReplyContent::new_failure("listener.cancelled", false, "it was called back");
-    assert_eq!(words[0], ListenerDocument::Reply { delivery: "d1".into(), said: let_go });
+    assert_eq!(words[0], ListenerDocument::Reply { delivery: "d1".into(), said: let_go.clone() });
     assert_eq!(payload_of(&words[1]), ("d2".to_owned(), "TWO".to_owned()), "the next one is answered");
-    assert_eq!(words.len(), 2);
+    assert_eq!(words[2], ListenerDocument::Reply { delivery: "d3".into(), said: let_go });
+    assert_eq!((words.len(), begun), (3, ["d1", "d2"].map(str::to_owned).to_vec()), "d3 is not begun");
 }
 
 #[test]
