@@ -101,7 +101,7 @@ async fn the_environment_is_exactly_as_promised() {
         ("HOME", "/root"),
         ("LANG", "C.UTF-8"),
         ("TZ", "UTC"),
-        ("SYSTOLE_MODE", "x"),
+        ("SYSTOLE_OWN", "x"),
         ("SMTP_HOST", "mail"),
         ("ANTHROPIC_API_KEY", "secret"),
         ("REGION", "us"),
@@ -123,8 +123,10 @@ async fn the_environment_is_exactly_as_promised() {
             "REGION=eu",
             "SMTP_HOST=mail",
             "SYSTOLE_LISTENER=echo",
-            "SYSTOLE_MODE=x",
+            "SYSTOLE_MODE=stay",
             "SYSTOLE_ORGANISM=hello",
+            "SYSTOLE_OWN=x",
+            "SYSTOLE_PROTOCOL=1",
             "TZ=UTC",
         ]
     );

@@ -40,7 +40,8 @@ fn keys(folder: &Path) -> BTreeMap<String, String> {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         (name, std::fs::read_to_string(path).unwrap().trim().to_owned())
     };
-    entries.map(|entry| one(entry.unwrap().path())).collect()
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_none_or(|end| end != "pub")).map(one).collect()
 }
 
 #[test]
@@ -77,7 +78,14 @@ fn d6_keys_are_made_once_for_their_owner_alone_and_stay() {
         let path = folder.path().join("keys").join(name);
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, mode, "{name}");
     }
+    let public = folder.path().join("keys/web.search.pub");
+    let half = std::fs::read_to_string(&public).unwrap();
+    assert!(first.stdout.contains(&format!("{{ nkey: {}, ", half.trim_end())), "{half}");
+    // What stands in its place hinders only the making of a key.
+    std::fs::remove_file(&public).unwrap();
+    std::fs::create_dir(&public).unwrap();
     let second = configure(folder.path(), &[]);
+    std::fs::remove_dir(&public).unwrap();
     assert_eq!((&second.stdout, second.code), (&first.stdout, Some(0)));
     assert!(second.stderr.contains("all keys were there already"), "{}", second.stderr);
     // One more listener: the existing ones keep their keys.
@@ -93,6 +101,7 @@ fn d6_keys_are_made_once_for_their_owner_alone_and_stay() {
     let now = keys(&folder.path().join("keys"));
     assert_eq!(now.len(), 4);
     assert!(made.iter().all(|(name, seed)| now.get(name) == Some(seed)));
+    assert_eq!(std::fs::read_to_string(&public).unwrap(), half, "it is written again");
 }
 
 #[test]

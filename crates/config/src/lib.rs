@@ -169,6 +169,11 @@ pub struct OrganismFile {
 }
 
 impl OrganismFile {
+    /// The address of the first page on which the broker shows that it syncs the log, if pages are read.
+    pub fn find_monitor(&self) -> Option<&str> {
+        self.log_kept.as_ref()?.first_page()
+    }
+
     /// The same, for a command that needs the log or checks the whole file.
     pub fn with_log_folder(mut self) -> Result<OrganismFile, FileMistakes> {
         match self.no_log_folder.take() {

@@ -31,10 +31,10 @@ pub enum Durability {
     Relaxed,
 }
 
-impl super::OrganismFile {
-    /// The address of the first page on which the broker shows that it syncs the log, if pages are read.
-    pub fn find_monitor(&self) -> Option<&str> {
-        match &self.log_kept.as_ref()?.durability {
+impl LogKept {
+    /// The first of the pages, if pages are read.
+    pub(super) fn first_page(&self) -> Option<&str> {
+        match &self.durability {
             Durability::Always(pages) => pages.first().map(String::as_str),
             Durability::Relaxed => None,
         }

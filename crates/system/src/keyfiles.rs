@@ -125,8 +125,10 @@ fn write_public(path: &Path, key: &str) -> std::io::Result<()> {
         return Ok(());
     }
     let draft = path.with_extension(format!("pub-{}", std::process::id()));
-    fs::write(&draft, line)?;
-    fs::rename(&draft, path)
+    let written = fs::write(&draft, line).and_then(|()| fs::rename(&draft, path));
+    // After a rename there is nothing to remove.
+    let _removed = fs::remove_file(&draft);
+    written
 }
 
 fn write_seed(path: &Path, seed: &str) -> std::io::Result<()> {
