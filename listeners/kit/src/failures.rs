@@ -63,7 +63,7 @@ pub(crate) fn fail_for_panic(panic: &(dyn Any + Send)) -> ReplyContent {
 }
 
 /// The reply of a task that ended without one.
-#[cfg(any(feature = "nats", feature = "pipe"))]
+#[cfg(feature = "nats")]
 pub(crate) fn fail_for_task(error: tokio::task::JoinError) -> ReplyContent {
     match error.try_into_panic() {
         Ok(panic) => fail_for_panic(&*panic),

@@ -5,9 +5,13 @@
 //! program learns that the organism is gone.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,7 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::ask::{PumpQuestion, StoredBlob};
 use crate::envelope::Delivered;
-use crate::failures::{as_io_error, fail_for_task};
+use crate::failures::{as_io_error, fail_for_panic};
 use crate::framing::{LineSplitter, line_form};
 use crate::limits;
 use crate::protocol::report_skipped;
@@ -227,7 +231,7 @@ where
                     let line = DeliveryLine { delivery: delivery.clone(), said: said_of_line, asked: asked_of_line, cancelled };
                     let (answering, said) = (answer(*asked, line), said.clone());
                     work.spawn(async move {
-                        let reply = tokio::spawn(answering).await.unwrap_or_else(fail_for_task);
+                        let reply = answer_or_fail(answering).await;
                         let document = ListenerDocument::Reply { delivery, said: reply };
                         // If nothing takes it, this program is about to end.
                         let _ended = said.send(ListenerWord { document, waits: None }).await;
@@ -274,6 +278,16 @@ where
     drop(said);
     let _in_time = tokio::time::timeout(limits::LAST, async { tokio::join!(ending, draining) }).await;
     Ok(())
+}
+
+/// The reply of the work; a failure if it panics.
+async fn answer_or_fail(work: impl Future<Output = ReplyContent>) -> ReplyContent {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)))
+            .unwrap_or_else(|panic| Poll::Ready(fail_for_panic(&*panic)))
+    })
+    .await
 }
 
 /// Writes a document for the pump.
