@@ -62,9 +62,13 @@ soak: prepare-soak
 	@$(CARGO) run --release --locked --quiet --package systole-soak -- --kills 200 --at C4,C6
 	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
 	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --package systole-judge --locked --release --test suite -- \
-		json_forms log_mutated schema_
+		json_forms log_mutated schema_ the_json_schema_accepts h4_every_page_works
+	@SYSTOLE_AGENT_DEATHS=63 SYSTOLE_WORKFLOW_DEATHS=100 $(CARGO) test --package systole --locked --release \
+		--test suite -- agents::deaths workflows::kills
 	@SYSTOLE_CASES=10000 $(CARGO) test --package systole --locked --release --test suite -- second_verifier
 	@SYSTOLE_CASES=10000 $(CARGO) test --package systole-agent --locked --release --test suite -- e19_every_answer
+	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --package systole-conform --locked --release --test suite -- \
+		sdk_suites:: faults::
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md
 

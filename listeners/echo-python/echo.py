@@ -14,6 +14,7 @@ import nats.errors
 import nats.micro
 
 URL, ORGANISM, NAME, KEY = [*sys.argv[1:], None][:4]
+MESSAGE = "{https://xml-pipeline.org/ns/envelope/v1}message"
 TALK = "{https://xml-pipeline.org/ns/talk/v1}"
 STAMP = "{urn:systole:stamp:v1}stamp"
 LISTENER = "{urn:systole:listener:v1}"
@@ -131,6 +132,9 @@ async def serve(client, jobs, stopping):
         except nats.errors.Error:      # The organism has not run yet, or the broker gives none at the moment.
             await asyncio.sleep(1)
             continue
+        if ET.fromstring(message.data).tag != MESSAGE:
+            print("this organism speaks another protocol", file=sys.stderr, flush=True)
+            os._exit(2)
         delivery, stopped = delivery_of(message.data), threading.Event()
         if delivery in called_back:
             continue

@@ -26,7 +26,7 @@ use super::thread_name;
 use crate::limits;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
-use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::ids::{Digest, Name};
 use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
 use systole_doors::client::local_file::LocalFile;
@@ -48,7 +48,7 @@ pub(super) struct AskCommand {
     /// The question, quoted or not; without it, stdin is read
     #[arg(value_name = "QUESTION")]
     question: Vec<String>,
-    /// The thread it goes on with: an id, the beginning of one, or @last
+    /// Its thread: an id, its beginning, @last or a name, as @ticket-17
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// A picture or a PDF for a model that takes it; up to 16 times
@@ -74,13 +74,13 @@ impl AskCommand {
                 }
                 Err(_) => self.to.clone(),
             };
-            let thread = typed.map(|typed| organism.find_thread(typed)).transpose()?;
+            let thread = typed.map(|typed| organism.find_place(typed)).transpose()?;
             let organism = AskedOrganism::Elsewhere(organism);
             return self.ask_in(&QuestionSender { screen, to, organism, subject }, None, thread);
         }
         let file = self.place.organism(screen)?;
         let to = Some(find_addressee(screen, &file.composition, self.to.as_ref(), self.element())?);
-        let thread = typed.map(|typed| thread_name::find(screen, &file.log, typed)).transpose()?;
+        let thread = typed.map(|typed| thread_name::find_place(screen, &file.log, typed)).transpose()?;
         if let Some(run) = RunFile::find_running(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
@@ -97,9 +97,9 @@ impl AskCommand {
         &self,
         asker: &QuestionSender,
         file: Option<OrganismFile>,
-        thread: Option<ThreadId>,
+        thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
-        let (screen, thread) = (asker.screen, thread.map(|thread| thread.to_string()));
+        let screen = asker.screen;
         let question = match self.question.as_slice() {
             [] if std::io::stdin().is_terminal() => None,
             [] => Some(read_piped(screen)?),

@@ -17,7 +17,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite::{self, SqliteReader};
 use systole_organism::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare_runs};
 use systole_organism::replaying::{RecordedTree, SystemEvents};
-use systole_queries::finding;
+use systole_queries::finding::{self, NameOwner};
 use systole_show::layout::{TextTone, paint};
 
 /// Compares two threads.
@@ -52,8 +52,8 @@ impl Diff {
             Some(against) => against,
             None => &*looking.reader,
         };
-        let root =
-            finding::find(other_reader, &self.other).map_err(|why| report_not_found(screen, &why))?.root_of();
+        let root = finding::find(other_reader, &self.other, &NameOwner::new_operator());
+        let root = root.map_err(|why| report_not_found(screen, &why))?.root_of();
         let other = match RecordedTree::read_tree(other_reader, &root) {
             Ok(Some(other)) => other,
             Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),

@@ -23,7 +23,7 @@ pub(super) struct EndCommand {
 
 impl EndCommand {
     pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
-        let what = EndTarget::Thread { named: self.thread, is_gentle: true };
+        let what = EndTarget::Thread { named: self.thread, call: None, is_gentle: true };
         carry_out(&self.place, what)
     }
 }

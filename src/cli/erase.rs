@@ -30,7 +30,7 @@ use systole_organism as runtime;
 use systole_organism::plan::BusAccess;
 use systole_organism::planning;
 use systole_organism::runfile::RunFile;
-use systole_queries::finding;
+use systole_queries::finding::{self, NameOwner};
 use systole_queries::prompts::find_before;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, draw_random_bytes};
@@ -421,7 +421,8 @@ fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<P
     let (thread, Some(seq)) = split_number(typed) else {
         return Err(refused(format!("`{typed}` is neither a position nor a record of a thread")));
     };
-    let thread = finding::find(reader, thread).map_err(|why| report_not_found(screen, &why))?;
+    let thread = finding::find(reader, thread, &NameOwner::new_operator())
+        .map_err(|why| report_not_found(screen, &why))?;
     let found = reader
         .of_thread(&thread, seq, 1)
         .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;

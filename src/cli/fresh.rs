@@ -3,27 +3,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
 use super::system_faults;
 
-/// A file to write.
-#[derive(Debug)]
-pub(super) struct NewFile {
-    /// Its path, relative to the folder.
-    pub(super) path: PathBuf,
-    /// Its content.
-    pub(super) text: String,
-}
-
-impl NewFile {
-    /// A file of that path and text.
-    pub(super) fn new(path: impl Into<PathBuf>, text: String) -> NewFile {
-        NewFile { path: path.into(), text }
-    }
-}
+pub(super) use systole_sdk::NewFile;
 
 /// Writes files into a folder. A file that begins with `#!` becomes executable.
 pub(super) fn write_files(screen: Screen, folder: &Path, files: &[NewFile]) -> Result<(), CommandExit> {

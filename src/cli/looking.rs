@@ -29,7 +29,7 @@ use systole_organism::runfile::RunFile;
 use systole_organism::workflow_steps;
 use systole_queries::anew;
 use systole_queries::configurations;
-use systole_queries::finding;
+use systole_queries::finding::{self, NameOwner};
 use systole_queries::index::{LogIndex, describe_fault};
 use systole_queries::log_reads::PastLog;
 use systole_queries::log_state::LogState;
@@ -175,7 +175,12 @@ impl Looking {
 
     /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&*self.view, typed).map_err(|why| report_not_found(self.screen, &why))
+        finding::find(&*self.view, typed, &self.owner()).map_err(|why| report_not_found(self.screen, &why))
+    }
+
+    /// Whose names of threads count.
+    pub(super) fn owner(&self) -> NameOwner {
+        self.elsewhere.as_ref().map_or_else(NameOwner::new_operator, OrganismElsewhere::owner)
     }
 
     /// Asks the index of the log, with all that the log has. It is made in memory for an organism elsewhere, and for the

@@ -69,6 +69,7 @@ mod running;
 mod schedules;
 mod schema;
 mod screen;
+mod sdk;
 mod send;
 mod signals;
 mod steer;
@@ -214,6 +215,8 @@ enum Command {
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::ListenerCommand),
+    /// Write an SDK and the types of the payloads beside the organism
+    Sdk(sdk::SdkCommand),
     /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
     Workflow(workflow::WorkflowCommand),
@@ -375,6 +378,7 @@ impl Command {
             Command::Doctor(doctor) => Ok(doctor.run()),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
+            Command::Sdk(sdk) => sdk.run(),
             Command::Workflow(workflow) => workflow.run(),
             Command::Mcp(mcp) => mcp.run(),
             Command::Permissions(permissions) => permissions.run(),

@@ -45,7 +45,8 @@ pub(super) struct Ps {
 }
 
 /// The options of the filter.
-const FILTERS: [&str; 9] = ["state", "failed", "since", "until", "listener", "client", "code", "q", "sort"];
+const FILTERS: [&str; 10] =
+    ["state", "failed", "since", "until", "listener", "client", "name", "code", "q", "sort"];
 
 /// The filter as it was typed. Its values have the readers of `GET /v1/threads`.
 #[derive(Args, Debug)]
@@ -78,6 +79,9 @@ pub(super) struct TypedBounds {
     /// Only threads that this client opened
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
+    /// Only threads whose name begins so: ticket-
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
     /// Only threads that failed with this code, or whose first cause has it
     #[arg(long)]
     code: Option<String>,
@@ -96,6 +100,7 @@ impl TypedBounds {
             ("until", &self.until),
             ("listener", &self.listener),
             ("client", &self.client),
+            ("name", &self.name),
             ("code", &self.code),
             ("q", &self.q),
         ];

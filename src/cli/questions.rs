@@ -246,7 +246,7 @@ impl QueryMoment for Looking {
     }
 
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {
-        finding::find(&*self.view, typed).map_err(QueryFault::Unfound)
+        finding::find(&*self.view, typed, &self.owner()).map_err(QueryFault::Unfound)
     }
 
     fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault> {

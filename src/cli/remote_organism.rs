@@ -25,7 +25,7 @@ use systole_doors::api_types::{ApiRefusal, OrganismStatus};
 use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
 use systole_doors::remote_log::RemoteLog;
 use systole_organism::runfile::Credential;
-use systole_queries::finding;
+use systole_queries::finding::{self, NameOwner};
 use systole_queries::persons::WaitingRequest;
 use systole_queries::questions::{find_query, list_commands};
 
@@ -116,7 +116,20 @@ impl OrganismElsewhere {
 
     /// The thread that the user means.
     pub(super) fn find_thread(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&*self.log, typed).map_err(|why| report_not_found(self.screen, &why))
+        finding::find(&*self.log, typed, &self.owner()).map_err(|why| report_not_found(self.screen, &why))
+    }
+
+    /// The thread that a message is for: a name as it was typed, which the message may open, or the id of a thread.
+    pub(super) fn find_place(&self, typed: &str) -> Result<String, CommandExit> {
+        match finding::is_name(typed) {
+            true => Ok(typed.to_owned()),
+            false => self.find_thread(typed).map(|thread| thread.to_string()),
+        }
+    }
+
+    /// Whose names of threads count: those of the client of the token.
+    pub(super) fn owner(&self) -> NameOwner {
+        NameOwner::elsewhere(self.status.client.as_deref(), &self.status.organism)
     }
 
     /// The composition that runs. Only clients that may read everything get it.

@@ -69,10 +69,11 @@ pub(super) struct RetryCommand {
 }
 
 /// The options that do not go with a request that is sent anew.
-const WITHOUT_ANEW: [&str; 8] = ["failed", "since", "until", "listener", "client", "code", "q", "note"];
+const WITHOUT_ANEW: [&str; 9] =
+    ["failed", "since", "until", "listener", "client", "name", "code", "q", "note"];
 
 /// The options that do not go with named threads.
-const FILTERS: [&str; 7] = ["failed", "since", "until", "listener", "client", "code", "q"];
+const FILTERS: [&str; 8] = ["failed", "since", "until", "listener", "client", "name", "code", "q"];
 
 impl RetryCommand {
     pub(super) fn run(self) -> Result<CommandExit, CommandExit> {

@@ -66,7 +66,7 @@ pub(super) struct SendPayload {
     /// The listener it is for
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
     to: Option<Name>,
-    /// The thread it goes on with: an id, the beginning of one, or @last
+    /// Its thread: an id, its beginning, @last or a name, as @ticket-17
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// The idempotency key; the same key and payload are taken once
@@ -127,13 +127,15 @@ impl SendPayload {
         let thread = match self.thread.as_deref() {
             None | Some("new") => None,
             Some(text) => match (&elsewhere, &log) {
-                (Some(organism), _) => Some(organism.find_thread(text)?),
-                (None, log) => log.as_deref().map(|log| thread_name::find(screen, log, text)).transpose()?,
+                (Some(organism), _) => Some(organism.find_place(text)?),
+                (None, log) => {
+                    log.as_deref().map(|log| thread_name::find_place(screen, log, text)).transpose()?
+                }
             },
         };
         let parcel = OutgoingParcel {
             to: self.to,
-            thread: thread.map(|thread| thread.to_string()),
+            thread,
             subject: self.subject,
             wait: !self.no_wait,
             timeout: self.timeout,

@@ -11,6 +11,7 @@ pub(super) fn report_not_found(screen: Screen, why: &NotFound) -> CommandExit {
     let fix = match why {
         NotFound::Log(fault) => return local_organism::report_log_fault(screen, fault),
         NotFound::Unnamed => "@last, or one of systole ps",
+        NotFound::NoName(_) => "systole ps --name TEXT, which lists threads by their names",
         NotFound::Empty => "systole send, which opens the first one",
         NotFound::None(_) => "systole ps, which lists them",
         NotFound::Ambiguous { .. } => "more of its digits",

@@ -9,12 +9,16 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, head_
 use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
 use systole_queries::chains;
-use systole_queries::finding::{NotFound, find};
+use systole_queries::finding::{self, NameOwner, NotFound};
 use systole_queries::log_state::LogState;
 use systole_queries::posts::{DueCallState, DueCalls};
 use systole_queries::thread_roll;
 
 use crate::log_records::{bare, batch};
+
+fn find(reader: &MemoryLog, typed: &str) -> Result<ThreadId, NotFound> {
+    finding::find(reader, typed, &NameOwner::new_operator())
+}
 
 fn id(text: &str) -> ThreadId {
     ThreadId::parse(text).unwrap()

@@ -9,6 +9,7 @@ use systole_organism::runfile::RunFile;
 use systole_system::descriptors;
 use tokio::time::Instant;
 
+use crate::console::Browser;
 use crate::http::HOUSE;
 use crate::log_records::read_all;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
@@ -204,6 +205,71 @@ fn g4_a_client_without_the_role_decides_nothing_and_does_not_learn_whether_anyth
     let thread = text(&held.json, "thread");
     let refused = stored(folder.path()).into_iter().filter(|r| r.2 == "ingress.forbidden");
     assert!(refused.map(|r| r.0).all(|place| place != thread), "the refusals are in sys");
+}
+
+#[test]
+fn g4_a_client_that_decides_in_its_own_threads_sees_and_decides_no_other() {
+    let folder = house();
+    let file = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
+    let file = file.replace("may: [echo]}", "may: [echo, guarded], roles: [approve-own]}");
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let guarded = |words: &str| say(words).replace("ns/echo/v1", "ns/guarded/v1");
+    let held = [BOB, ALICE].map(|token| sends(folder.path(), token, "", &guarded("drop it")));
+    let listed = |token| {
+        let answer = asks(folder.path(), token, "GET", "/v1/approvals", "");
+        answer.json["approvals"].as_array().unwrap().clone()
+    };
+    let own = listed(ALICE);
+    assert_eq!((own.len(), text(&own[0], "id"), &own[0]["may"]), (1, "a2", &json!(["alice"])));
+    let all = listed(BOB);
+    assert_eq!(all[0]["may"], json!(["operator", "carol"]));
+    assert_eq!(all[1]["may"], json!(["operator", "carol", "alice"]));
+    let rules = |id: &str, hash: &str| {
+        let ruling = json!({"outcome": "approved", "hash": hash});
+        asks(folder.path(), ALICE, "POST", &format!("/v1/approvals/{id}"), &ruling.to_string())
+    };
+    let foreign = rules("a1", text(&all[0], "hash"));
+    assert_eq!((foreign.status, text(&foreign.json, "code")), (404, "approval.unknown"));
+    let never = rules("a9", text(&all[0], "hash"));
+    assert_eq!(foreign.json.to_string().replace("a1", "aN"), never.json.to_string().replace("a9", "aN"));
+    let other = rules("a2", &"0".repeat(64));
+    assert_eq!((other.status, text(&other.json, "code")), (409, "approval.mismatch"));
+    assert_eq!(rules("a2", text(&own[0], "hash")).status, 200);
+    assert_eq!(listed(ALICE), Vec::<Value>::new());
+    let page = asks(folder.path(), ALICE, "GET", "/approvals", "");
+    assert_eq!(page.json["approvals"], json!([]), "{page:?}");
+    assert_ne!(text(&held[0].json, "thread"), text(&held[1].json, "thread"));
+    organism.interrupt();
+}
+
+#[test]
+fn a6_a_token_counts_only_at_the_doors_of_its_client() {
+    let folder = house();
+    let file = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
+    let file = file.replace("may: [echo]}", "may: [echo], doors: [mcp]}");
+    let file = file.replace("roles: [read, operate]}", "roles: [read, operate], doors: [v1]}");
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let knocks = |token| {
+        let v1 = asks(folder.path(), token, "GET", "/v1/status", "").status;
+        let metrics = asks(folder.path(), token, "GET", "/metrics", "").status;
+        let pages = asks(folder.path(), token, "GET", "/threads", "").status;
+        let mcp = asks(folder.path(), token, "POST", "/mcp", ping).status;
+        let browser = Browser::new(folder.path());
+        let signed = browser.post("/session", &format!("code={token}")).status;
+        [v1, metrics, pages, mcp, signed]
+    };
+    let seen = [ALICE, BOB, CAROL].map(knocks);
+    for (token, doors) in [ALICE, BOB, CAROL].iter().zip(seen) {
+        println!("{token} {doors:?}");
+    }
+    let is_out = |status: u16| status == 401;
+    assert_eq!(seen[0].map(is_out), [true, true, true, false, true]);
+    assert_eq!(seen[1].map(is_out), [false, false, true, true, true]);
+    assert_eq!(seen[2].map(is_out), [false, false, false, false, false]);
+    organism.interrupt();
 }
 
 #[test]

@@ -140,7 +140,8 @@ fn unknown_keys_and_keys_of_a_later_version_are_refused() {
 }
 
 /// At every place for one value, each of many values: if the loader accepts the value, so does the schema.
-/// If the schema can express the rule of the loader, it rejects the same values too.
+/// If the schema can express the rule of the loader, it rejects the same values too. Each place gets a third of the
+/// values and each value a third of the places; with `SYSTOLE_CASES` every place gets every value.
 #[test]
 fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_rest() {
     let judge = &EditorJudge::new();
@@ -186,7 +187,8 @@ fn compared<'k>(judge: &EditorJudge, keys: &[&'k ConfigKey]) -> (usize, Vec<(&'k
     fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("x1")).unwrap();
     let path = folder.path().join("organism.yaml");
     let (mut both, mut loader_alone) = (0, Vec::new());
-    for key in keys {
+    let tries_all = std::env::var_os("SYSTOLE_CASES").is_some();
+    for (nth, key) in keys.iter().enumerate() {
         // A fault inside a map is reported with its own place.
         let is_map = matches!(
             key.form,
@@ -196,7 +198,8 @@ fn compared<'k>(judge: &EditorJudge, keys: &[&'k ConfigKey]) -> (usize, Vec<(&'k
                 | KeyForm::TextOrNames
                 | KeyForm::WordOrNames(_)
         );
-        for value in VALUES.into_iter().filter(|value| !(is_map && value.starts_with('{'))) {
+        let drawn = VALUES.into_iter().enumerate().filter(|(at, _)| tries_all || (at + nth) % 3 == 0);
+        for value in drawn.map(|(_, value)| value).filter(|value| !(is_map && value.starts_with('{'))) {
             let text = file_with(key.path, value);
             fs::write(&path, &text).unwrap();
             let place = place_of(key.path);

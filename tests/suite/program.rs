@@ -38,8 +38,13 @@ impl Ran {
 
     /// Whether it gave up since the brokers were too slow, or chose a leader; both happen on a busy machine.
     fn met_a_slow_broker(&self) -> bool {
-        let signs =
-            ["bus.unreachable", "temporarily unavailable", "ingress.unavailable", "it has no leader now"];
+        let signs = [
+            "bus.unreachable",
+            "temporarily unavailable",
+            "ingress.unavailable",
+            "it has no leader now",
+            "peer offline",
+        ];
         self.code == Some(5) && signs.iter().any(|sign| self.stderr.contains(sign))
     }
 }

@@ -9,7 +9,7 @@ const LIST: &str = "docs/questions.txt";
 const CONTENTS: &str = "docs/SUMMARY.md";
 
 /// The number of rows. It only grows.
-const QUESTIONS: usize = 206;
+const QUESTIONS: usize = 213;
 /// The number of rows with which the list began.
 const FIRST_QUESTIONS: usize = 200;
 

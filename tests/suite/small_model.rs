@@ -69,6 +69,7 @@ fn e19_a_real_small_model_that_is_held_to_the_grammar_acts_every_time() {
     let wild =
         "server: llama.cpp, max_output: 600, params: {temperature: 3, top_k: 0, top_p: 1.0, min_p: 0.0}";
     let asks = count_cases(30);
+    let free = ask_free(asks);
     for (template, model) in [(&[][..], usual), (&[], wild), (&[REASONS], usual)] {
         let (records, _) = ask_model(asks, template, model, &format!("{CALLS}, turns: 2"));
         let all = count_answers(&records);
@@ -80,7 +81,19 @@ fn e19_a_real_small_model_that_is_held_to_the_grammar_acts_every_time() {
         assert_eq!(other, Vec::<String>::new(), "{model}");
         // Answers of the wild one seldom end by themselves.
         assert!(all >= asks && (cut.len() < all || model == wild), "{all} answers, {} cut", cut.len());
+        // Nearly none of its free answers acts.
+        let acts = (all - cut.len()) as f64 / all as f64;
+        assert!(acts >= free || model == wild, "{acts} of the answers act under the grammar, {free} without");
     }
+}
+
+/// The share of the same model's answers that act when no grammar holds them.
+fn ask_free(asks: usize) -> f64 {
+    let (records, _) = ask_model(asks, &[], "max_output: 600", &format!("{CALLS}, turns: 2"));
+    let (all, complaints) = (count_answers(&records), list_complaints(&records));
+    let wrong = complaints.iter().filter(|text| !text.contains(SAME)).count().min(all);
+    println!("{all} answers of the model, {wrong} of them do not act: without a grammar");
+    (all - wrong) as f64 / all.max(1) as f64
 }
 
 #[test]

@@ -40,6 +40,11 @@ fn h8_the_page_of_securing_is_what_one_sees() {
     is_what_one_sees("docs/securing.md", 7);
 }
 
+#[test]
+fn g7_the_page_of_listeners_in_python_is_what_one_sees() {
+    is_what_one_sees("docs/listeners-in-python.md", 6);
+}
+
 fn is_what_one_sees(page: &str, least: usize) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     let text = std::fs::read_to_string(&page).unwrap();

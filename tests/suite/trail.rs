@@ -131,7 +131,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
     let context: Value = serde_json::from_str(&context.stdout).unwrap();
     assert_eq!((&context["seq"], &context["turn"]), (&22.into(), &5.into()), "the prompt that led to it");
     assert_eq!(door["client"], "operator");
-    assert_eq!(door["roles"], serde_json::json!(["read", "operate", "approve"]));
+    assert_eq!(door["roles"], serde_json::json!(["read", "operate", "approve", "answer", "approve-own"]));
     assert_eq!(door["key"], all.last().unwrap()["record"]["key"]);
 
     let told = told(&team, &[]);
@@ -139,7 +139,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
     assert!(told.contains("  ↑ of an item in turn 1 of call 1, opened by\n"), "{told}");
     let last = told.split("  ↑ ").last().unwrap();
     assert!(last.starts_with("from outside, by client operator\n    key "), "{last}");
-    assert!(last.ends_with("\n    roles read, operate, approve"), "{last}");
+    assert!(last.ends_with("\n    roles read, operate, approve, answer, approve-own"), "{last}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ class Trial:
 def packages(folder):
     """For each kind: the file, what apt has to bring first, how a user installs it, and how it is removed."""
     tarball, wheel, npm, deb = (
-        next(folder.glob(pattern)) for pattern in ("systole-*.tar.gz", "*.whl", "systole-*.tgz", "*.deb")
+        next(folder.glob(pattern)) for pattern in ("systole-*.tar.gz", "systole_organism-*.whl", "systole-*.tgz", "*.deb")
     )
     unpacked = tarball.name.removesuffix(".tar.gz")
     return {

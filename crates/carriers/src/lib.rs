@@ -21,8 +21,8 @@ pub use ear::{NoEar, ProgramEar};
 pub use inline::{InlineListener, ReplyFuture, from_answer, from_conversation};
 pub use pace::CarrierWaits;
 pub use process::{
-    ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, ReadyCommand, StartCheck, WARDEN_WORD,
-    guard_program, output_of, own_hash, sandbox_level, try_start,
+    ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, JudgedPipes, JudgedProgram,
+    ReadyCommand, StartCheck, WARDEN_WORD, guard_program, output_of, own_hash, sandbox_level, try_start,
 };
 pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 

@@ -56,7 +56,8 @@ pub(super) fn resolve(
         }
         let rate = keys.rate.as_ref().map(|rate| rate.value);
         let (roles, over_nats) = (keys.roles.value.clone(), over_nats.is_some());
-        clients.insert(name.clone(), Client { may, roles, over_nats, rate });
+        let doors = keys.doors.as_ref().map(|doors| doors.value.clone());
+        clients.insert(name.clone(), Client { may, roles, over_nats, doors, rate });
     }
     (clients, sources)
 }

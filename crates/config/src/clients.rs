@@ -10,7 +10,7 @@ use super::key::KeyForm;
 use super::names::find_word;
 use super::section::{Form, form, section};
 use super::tree::Node;
-use systole_core::types::client::Role;
+use systole_core::types::client::{ClientDoor, Role};
 
 section! {
     /// One client as it is declared.
@@ -19,7 +19,8 @@ section! {
         nats: default(false) <YesNo> "whether it may connect over the broker that `bus` or `log` names, with its own key there";
         may: optional("all with `entry: true`") <NameSet> "listeners it may address, of those with `entry: true`";
         rate: optional("none") <RateText> "how many messages it may send in a time, `20/s`, `300/m` or `1000/h`: as many at once, and then one whenever its share of the time is over; more are refused";
-        roles: default(Vec::new()) <RoleSet> "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them";
+        roles: default(Vec::new()) <RoleSet> "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them; in its own threads alone, `answer`: answer questions to a person that no workflow asks, `approve-own`: decide all such requests";
+        doors: optional("all") <DoorSet> "where its token counts: `v1`, the routes for programs and commands; `pages`, the console; `mcp`, the MCP server. Elsewhere it is as unknown as any other";
     }
 }
 
@@ -31,7 +32,14 @@ form! {
 form! {
     /// Roles, none of them twice.
     pub(super) RoleSet -> Vec<Role> {
-        KeyForm::SetOf(&["read", "operate", "approve"]), read_roles, show |_: &Vec<Role>| "[]".to_owned()
+        KeyForm::SetOf(&["read", "operate", "approve", "answer", "approve-own"]), read_roles, show |_: &Vec<Role>| "[]".to_owned()
+    }
+}
+
+form! {
+    /// Doors, none of them twice.
+    pub(super) DoorSet -> Vec<ClientDoor> {
+        KeyForm::SetOf(&["v1", "pages", "mcp"]), read_doors, show |_: &Vec<ClientDoor>| "[]".to_owned()
     }
 }
 
@@ -52,4 +60,10 @@ fn read_roles(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<
     let named = NameSet::read(diagnostics, node, path)?;
     let known = || Role::ALL.iter().map(|role| (role.as_str(), *role));
     Some(named.iter().filter_map(|one| find_word(diagnostics, one, (path, "role"), known)).collect())
+}
+
+fn read_doors(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<ClientDoor>> {
+    let named = NameSet::read(diagnostics, node, path)?;
+    let known = || ClientDoor::ALL.iter().map(|door| (door.as_str(), *door));
+    Some(named.iter().filter_map(|one| find_word(diagnostics, one, (path, "door"), known)).collect())
 }

@@ -30,6 +30,7 @@ mod folder;
 mod folders;
 mod followers;
 mod forms;
+mod hidden_sdk;
 mod key;
 mod keys;
 mod kinds;

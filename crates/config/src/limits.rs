@@ -18,6 +18,8 @@ pub(crate) const FEWEST_REQUESTS: u64 = 3;
 pub(crate) const GUTTER: usize = 12;
 /// Bytes of a schema that the judge accepts.
 pub(crate) const SCHEMA_BYTES: usize = 1 << 20;
+/// Bytes at the beginning of a program in which its imports are looked for.
+pub(crate) const IMPORT_BYTES: u64 = 64 << 10;
 /// Characters from which a text with the prefix of a key is one, where a name is possible too.
 pub(crate) const KEY_CHARACTERS: usize = 16;
 /// Characters of the seed of an nkey.

@@ -51,11 +51,20 @@ const OF_AGENTS: &[(&str, &str, &str)] = listener_codes! {
     "workflow.unusable-call" "the fields of a call make no payload" try "`systole check` with this version, which finds such a `with`";
 };
 
-/// The codes of workers that the kit runs.
+/// The codes of workers that the kit or an SDK runs.
 const OF_WORKERS: &[(&str, &str, &str)] = listener_codes! {
+    "listener.again" "a listener asked for another turn and gave no code" try "the words beside it";
+    "listener.cancelled" "the work was called back, and its listener let go of it" try "nothing: no one waits for it";
     "listener.error" "the code of a listener crashed or raised an exception" try "the output of the listener, which has the lines";
+    "listener.no-pump" "the pump ended before it answered a listener's question" try "nothing: the turn is tried again";
+    "listener.no-request" "answers came to a listener, and its view does not show the request" try "a view that keeps the request";
+    "listener.too-large" "a question of a listener is larger than the pump or the broker takes" try "a shorter question";
+    "listener.unanswered" "the pump answered a listener's question with something else" try "an SDK of this version";
+    "listener.unknown-element" "a program has no function for an element that its listener accepts" try "a function for it, or `accepts` without it";
+    "reply.superseded" "another reply to the same delivery was taken before" try "nothing: the first reply counts";
     "reply.too-large" "a reply is larger than the pump or the broker takes" try "a shorter answer, or a large part stored with put-blob";
     "reply.unwritable" "a reply cannot be written as XML" try "an answer without control characters";
+    "sdk.schema" "a value does not fit the classes of a listener's payloads" try "`systole sdk`, which writes the classes again";
     "worker.exception" "the work of a Python worker raised an exception" try "the output of the worker, which has the lines";
     "worker.not-asked" "a worker was asked for what it does not take" try "an element that the listener `accepts`";
     "worker.too-large" "an answer is larger than the broker takes" try "a shorter answer, or a larger `max_payload` of the broker";

@@ -11,6 +11,7 @@ use std::fs;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
 use super::file_sections::Declared;
+use super::hidden_sdk;
 use super::organism_parts::{OrganismPart, OrganismPlace, PartReaders, parts};
 use super::party::Party;
 use super::shared_folders;
@@ -32,6 +33,7 @@ pub(super) fn check(
     let mut warnings = Vec::new();
     for party in &declared.parties {
         let Some(sandbox) = &party.sandbox else { continue };
+        warnings.extend(hidden_sdk::warning(diagnostics, party, organism.directory));
         let path = format!("{}.sandbox", party.path());
         for (key, paths, writes) in [("read", &sandbox.read, false), ("write", &sandbox.write, true)] {
             for named in paths {

@@ -315,6 +315,9 @@ pub struct OrganismStatus {
     /// The roles of the client that asks. An organism of an older version does not name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
+    /// The client that asks. An organism of an older version does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 /// The refusal of an answer about all threads to a client that may see only its own.
@@ -335,6 +338,7 @@ impl OrganismStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             alarms: ApiAlarm::list_all(front),
             roles: None,
+            client: None,
         }
     }
 }
@@ -420,11 +424,14 @@ pub struct ThreadEnded {
     pub ended: String,
 }
 
-/// A thread was ended with all that was open in it.
+/// A thread was ended with all that was open in it, or one of its top calls.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ThreadCancelled {
-    /// Its id.
+    /// The id of the thread.
     pub cancelled: String,
+    /// The number of the top call, if the thread goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<u32>,
 }
 
 /// The calls that waited for a listener were ended.

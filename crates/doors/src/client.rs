@@ -20,6 +20,8 @@ use super::schedule_orders::ScheduleChanged;
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
 use systole_organism::reloading::orders::ReloadPreview;
 use systole_organism::runfile::{Credential, RunFile};
@@ -120,6 +122,13 @@ impl DoorClientFault {
             other => other,
         }
     }
+}
+
+/// The refusal of an order that the organism that runs would understand as another one.
+fn refuse_older_organism() -> api_types::ApiRefusal {
+    let words = "the organism is of an older version, which would end the whole thread";
+    let refusal = Refusal::new(Code::NotBuilt, words).fixed_by("start it again with this version of systole");
+    api_types::ApiRefusal::from(&refusal)
 }
 
 /// The organism's decision.
@@ -261,9 +270,18 @@ impl DoorClient {
         })
     }
 
-    /// Ends a thread.
-    pub fn cancel_thread(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
-        self.send_order(&format!("/v1/threads/{thread}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
+    /// Ends a thread, or one of its top calls. An organism of an older version would not read which call.
+    pub fn cancel_thread(&self, thread: &str, call: Option<u32>) -> DoorResult<api_types::ThreadCancelled> {
+        if call.is_some() {
+            match self.read_status()? {
+                Ok(status) if status.client.is_none() => return Ok(Err(Box::new(refuse_older_organism()))),
+                Ok(_) => {}
+                Err(refused) => return Ok(Err(refused)),
+            }
+        }
+        let call = call.map(|call| format!("?call={call}")).unwrap_or_default();
+        let path = format!("/v1/threads/{thread}/cancel{call}");
+        self.send_order(&path, StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// Ends the calls that wait for a listener.

@@ -15,6 +15,7 @@ use super::http_state::{Caller, HttpState};
 use super::percent::is_text;
 use super::request_refusals::{read_bearer, refuse_address, without_token};
 use super::visitors::Visitor;
+use systole_core::types::client::ClientDoor;
 
 /// A route: its method, its path, and what serves it.
 pub(super) struct DoorRoute {
@@ -69,10 +70,10 @@ impl DoorRow {
     }
 }
 
-/// Lets only requests with the credential of a client pass, and reads nothing of any other request.
-pub(super) async fn enter_with_token(visit: DoorVisit) -> Response {
+/// Lets only requests with the credential of a client pass that counts at that door, and reads nothing of any other request.
+pub(super) async fn enter_with_token(visit: DoorVisit, door: ClientDoor) -> Response {
     let DoorVisit { state, visitor, mut request, next } = visit;
-    if let Some(client) = read_bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
+    if let Some(client) = read_bearer(request.headers()).and_then(|token| state.find_owner(token, door)) {
         if let Err(crowded) = visitor.let_in(client) {
             return crowded;
         }

@@ -10,13 +10,14 @@ use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::door_reloads::DoorReloads;
-use super::entrance::DoorAddresses;
+use super::entrance::{DoorAddresses, Entrance};
 use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
 use super::shared_places::{ClientPlaces, SharedPlaces};
 use super::sign_in_guesses::SignInGuesses;
+use systole_core::types::client::ClientDoor;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_organism::front::OrganismHandle;
@@ -45,6 +46,18 @@ pub(super) struct HttpState {
 }
 
 impl HttpState {
+    /// The owner of a token, if it counts at that door.
+    pub(super) fn find_owner(&self, shown: &str, door: ClientDoor) -> Option<&Name> {
+        let owner = self.keyring.find_owner(shown);
+        owner.filter(|owner| self.front.composition().may_enter(owner, door))
+    }
+
+    /// The client of a session's cookie, if it may still come in. The session counts as used.
+    pub(super) fn find_signed_in(&self, cookie: &str, entrance: Entrance) -> Option<Name> {
+        let client = self.sessions.whose(&self.keyring, cookie, entrance, WallClock.now());
+        client.filter(|client| self.front.composition().may_enter(client, ClientDoor::Pages))
+    }
+
     /// The owner of a token that was typed to sign in. An error is the time in milliseconds until this address may
     /// try again.
     pub(super) fn find_signing_in(&self, source: IpAddr, shown: &str) -> Result<Option<Name>, u64> {
@@ -53,7 +66,7 @@ impl HttpState {
         if let Some(wait_ms) = guesses.find_wait_ms(source, now) {
             return Err(wait_ms);
         }
-        let owner = self.keyring.find_owner(shown).cloned();
+        let owner = self.find_owner(shown, ClientDoor::Pages).cloned();
         if owner.is_none() {
             guesses.record_guess(source, now);
         }

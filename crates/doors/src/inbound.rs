@@ -120,7 +120,7 @@ async fn accept_message(
     let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = state.front.locate_receipt(&receipt, position, &key).await;
+            let position = state.front.locate_receipt(&receipt, position).await;
             let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
             let Some(wait) = wait else { return Ok((StatusCode::ACCEPTED, Json(told)).into_response()) };
             let result = wait_for_outcome(&state.front, &told, wait).await;

@@ -102,14 +102,21 @@ async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadI
     }
 }
 
-/// Ends a thread with everything that is open in it.
+/// Ends a thread with everything that is open in it, or one of its top calls.
 async fn cancel_thread(
-    call: ApiCall,
+    ApiCall { state, client }: ApiCall,
     Path(thread): Path<String>,
+    query: RawFields,
 ) -> Result<Json<api_types::ThreadCancelled>, Response> {
     let id = read_thread(&thread)?;
-    check_done(call.state.front.cancel_thread(call.client, id).await)?;
-    Ok(Json(api_types::ThreadCancelled { cancelled: thread }))
+    let call = QueryFields::of(query, &["call"])?.number("call");
+    let call = call.ok().map(|call| call.map(u32::try_from).transpose()).and_then(Result::ok);
+    let call = call.ok_or_else(|| refuse_request("call is the number of a top call, a whole number"))?;
+    check_done(match call {
+        None => state.front.cancel_thread(client, id).await,
+        Some(call) => state.front.stop_run(client, id, call).await,
+    })?;
+    Ok(Json(api_types::ThreadCancelled { cancelled: thread, call }))
 }
 
 /// Ends the calls that wait for a listener, as far as the client may.
@@ -176,5 +183,6 @@ async fn show_status(
     }
     let has = |role: &&Role| state.front.composition().has_role(&client, **role);
     status.roles = Some(Role::ALL.iter().filter(has).map(|role| role.as_str().to_owned()).collect());
+    status.client = Some(client.to_string());
     Ok(Json(status))
 }

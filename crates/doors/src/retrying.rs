@@ -121,7 +121,7 @@ async fn send_anew(state: &HttpState, order: AnewRequest) -> Result<Response, Re
 }
 
 /// The fields of a list that say which failed threads are tried again.
-const FILTERS: [&str; 7] = ["since", "until", "listener", "client", "code", "q", "after"];
+const FILTERS: [&str; 8] = ["since", "until", "listener", "client", "name", "code", "q", "after"];
 
 /// An order about all failed threads that a filter fits.
 #[derive(Deserialize)]

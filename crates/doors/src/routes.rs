@@ -13,6 +13,7 @@ use super::http_state::HttpState;
 use super::{
     inbound, live_routes, mcp, pages, reading, reloading, retrying, schedule_orders, steering, waiting,
 };
+use systole_core::types::client::ClientDoor;
 
 /// Every door. `pages` has the paths that no other door has.
 static DOORS: [&DoorRow; 4] = [&API, &mcp::DOOR, &monitoring::DOOR, &pages::DOOR];
@@ -32,7 +33,7 @@ static API: DoorRow = DoorRow {
         reading::list_question_routes,
         pages::signing_in::list_routes,
     ],
-    enter: |visit| Box::pin(enter_with_token(visit)),
+    enter: |visit| Box::pin(enter_with_token(visit, ClientDoor::V1)),
     is_described: true,
 };
 

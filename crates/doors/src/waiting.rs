@@ -11,6 +11,7 @@ use super::reading::{QueryFields, ReadResult, serve_reading};
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_core::types::person;
 use systole_core::types::ports::LogFault;
 use systole_organism::workflow_steps;
 use systole_queries::persons::{self, WaitingRequest};
@@ -27,17 +28,44 @@ fn list_approvals(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<Value>
     // The names of other clients are not for a client without a role.
     let is_told = decides || moment.sees_all;
     let may = if is_told { list_deciders(moment.composition()) } else { Vec::new() };
-    let with_may = |one: WaitingRequest| {
-        let mut value = one.as_json();
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("may".to_owned(), json!(may));
-        }
-        value
-    };
     let mut waiting = list_requests(moment, decides)?;
     add_changes(moment, &mut waiting, decides)?;
-    let seen: Vec<Value> = waiting.into_iter().map(with_may).collect();
+    let mut seen = Vec::with_capacity(waiting.len());
+    for one in waiting {
+        let opener = find_opener(moment, &one)?;
+        let own = opener.filter(|opener| is_told || *opener == moment.client);
+        let own = own
+            .filter(|own| person::may_decide(moment.composition(), own, (one.kind(), &one.listener), true));
+        let own = own.map(|own| own.to_string()).filter(|own| !may.contains(own));
+        let mut value = one.as_json();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("may".to_owned(), may.iter().cloned().chain(own).collect());
+        }
+        seen.push(value);
+    }
     Ok(Json(json!({"approvals": seen})))
+}
+
+/// The client that opened the thread of a request.
+fn find_opener(moment: &LogMoment, request: &WaitingRequest) -> Result<Option<Name>, LogFault> {
+    let first = moment.of_all().of_thread(&request.thread.root_of(), 1, 1)?.pop();
+    Ok(first.map(|(_, record)| record.header.from.clone()))
+}
+
+/// Whether the client may decide a request that it sees.
+pub(super) fn may_decide(moment: &LogMoment, request: &WaitingRequest) -> Result<bool, LogFault> {
+    let (organism, client) = (moment.composition(), &moment.client);
+    let decides = |is_own| person::may_decide(organism, client, (request.kind(), &request.listener), is_own);
+    // Whose thread it is counts only for who decides in its own threads.
+    if decides(false) == decides(true) {
+        return Ok(decides(true));
+    }
+    Ok(find_opener(moment, request)?.is_some_and(|opener| opener == *client))
+}
+
+/// Whether a client may decide anything, if only in its own threads.
+pub(super) fn has_say(organism: &Composition, client: &Name) -> bool {
+    [Role::Approve, Role::ApproveOwn, Role::Answer].iter().any(|role| organism.has_role(client, *role))
 }
 
 /// What waits for a person. A client that decides also sees what waits in the threads of others.

@@ -191,7 +191,7 @@ async fn take_message(
     let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     let receipt = match state.front.ask_holding(message, Some(held)).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = state.front.locate_receipt(&receipt, position, &key).await;
+            let position = state.front.locate_receipt(&receipt, position).await;
             api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str())
         }
         Some(SenderReply::Refused(refusal)) => return Err(refusal),

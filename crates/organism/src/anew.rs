@@ -85,7 +85,7 @@ impl OrganismHandle {
         let message = ClientMessage { client: by, key: own, document: payload, to, thread: None, subject };
         match self.send_message(message).await? {
             SenderReply::Receipt(receipt, position) => {
-                let position = self.locate_receipt(&receipt, position, &key).await;
+                let position = self.locate_receipt(&receipt, position).await;
                 Some(Ok(AnewSent { receipt, position, key }))
             }
             SenderReply::Refused(refusal) => Some(Err(refusal)),

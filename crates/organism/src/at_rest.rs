@@ -87,7 +87,8 @@ fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Resu
         clients: BTreeMap::new(),
         sections: BTreeMap::new(),
     });
-    let client = Client { may: Some(Vec::new()), roles: vec![Role::Read], over_nats: false, rate: None };
+    let client =
+        Client { may: Some(Vec::new()), roles: vec![Role::Read], over_nats: false, doors: None, rate: None };
     composition.clients = BTreeMap::from([(name, client)]);
     Ok(composition)
 }

@@ -31,6 +31,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_core::types::thread_choice::ThreadChoice;
 use systole_follow::{FollowerBoard, FollowerStatus};
 use systole_log::alarms::{LogAlarm, LogAlarms};
 use systole_queries::outages;
@@ -158,7 +159,7 @@ impl OrganismHandle {
             ticket,
             client,
             key,
-            thread: None,
+            thread: ThreadChoice::New,
             payload: Err(refused),
             claimed: None,
             subject: None,
@@ -188,6 +189,13 @@ impl OrganismHandle {
     pub async fn cancel_thread(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter_asker();
         self.send_input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
+        reply.await.ok()
+    }
+
+    /// Ends one top call of a thread, which goes on.
+    pub async fn stop_run(&self, by: Name, thread: ThreadId, call: u32) -> Option<SenderReply> {
+        let (ticket, reply) = self.room.enter_asker();
+        self.send_input(PumpInput::Ordered(ClientOrder::StopRun { ticket, by, thread, call })).await?;
         reply.await.ok()
     }
 
@@ -276,13 +284,14 @@ impl OrganismHandle {
     }
 
     /// The log position of the record in a receipt. One that repeats an earlier receipt comes without: then it is read.
-    pub async fn locate_receipt(&self, receipt: &Receipt, position: Option<Position>, key: &Key) -> Position {
+    pub async fn locate_receipt(&self, receipt: &Receipt, position: Option<Position>) -> Position {
         if let Some(position) = position {
             return position;
         }
-        let (reader, receipt, key) = (self.reader.clone(), receipt.clone(), key.clone());
-        let read = move || reader.by_key(&receipt.thread, &receipt.sender, &key);
-        let found = tokio::task::spawn_blocking(read).await.ok().and_then(Result::ok).flatten();
+        let (reader, thread, seq) = (self.reader.clone(), receipt.thread.clone(), receipt.seq);
+        let read = move || reader.of_thread(&thread, seq, 1);
+        let found = tokio::task::spawn_blocking(read).await.ok().and_then(Result::ok);
+        let found = found.and_then(|mut found| found.pop());
         // The receipt is still valid, and reading from the beginning misses nothing.
         found.map_or(Position(0), |(position, _)| position)
     }

@@ -20,13 +20,17 @@ use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::rules::sent_files::FindFile;
+use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::flow::{DoorMessage, Judge, JudgedDocument, Ticket, UnmatchedDocument};
+use systole_core::types::flow::{
+    Admitted, DoorMessage, Judge, JudgedDocument, Refused, Ticket, UnmatchedDocument,
+};
 use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_core::types::thread_choice::ThreadChoice;
 
 /// A person's decision on a waiting request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -301,6 +305,7 @@ impl ValidatorThread {
                 let message = admit::admit_message(page, &client, &document, to, thread, judge);
                 self.passed_door(message.payload.is_ok());
                 let admit::JudgedMessage { thread, payload, claimed } = message;
+                let (key, payload) = bind_key(&thread, key, payload);
                 PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed, subject })
             }
             RawDocument::Amended { ticket, order, to, config, document } => {
@@ -359,6 +364,25 @@ impl ValidatorThread {
         self.steps.note_step(PumpStep::GatePassed);
         if admitted {
             self.steps.note_step(PumpStep::SchemaPassed);
+        }
+    }
+}
+
+/// The key that is recorded. One that does not fit a named thread refuses the message.
+fn bind_key(
+    thread: &ThreadChoice,
+    key: Key,
+    payload: Result<Admitted, Refused>,
+) -> (Key, Result<Admitted, Refused>) {
+    let ThreadChoice::Named(name) = thread else { return (key, payload) };
+    match name.bind_key(&key) {
+        Ok(bound) => (bound, payload),
+        Err(words) => {
+            let refusal = Refusal::new(Code::Invalid, words)
+                .with_received(key.as_str())
+                .fixed_by("a shorter key, of visible ASCII characters without /");
+            let kept = payload.ok().map(|admitted| admit::cut_excerpt(admitted.bytes(), 0));
+            (key, Err(Refused { refusal, kept }))
         }
     }
 }

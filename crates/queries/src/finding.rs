@@ -1,12 +1,17 @@
-//! Finds a thread from user input: a whole id, the beginning of an id, `@last`, or a child thread of it, as `@last.step`.
+//! Finds a thread from user input: a whole id, the beginning of an id, `@last`, or a child thread of it, as `@last.step`,
+//! or the name that the client who asks gave one of its threads, as `@ticket-17`.
 //!
 //! It never guesses: it refuses ambiguous input and names the candidates. The user's text comes in;
 //! an id from the log goes out.
 
-use systole_core::types::ids::{ThreadId, one_line};
-use systole_core::types::ports::{LogFault, LogReader};
+use std::ops::ControlFlow;
 
-use crate::limits;
+use systole_core::rules::core_payload;
+use systole_core::types::ids::{Key, Name, ThreadId, one_line};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::thread_choice::{SoughtRoot, ThreadName};
+
+use crate::{causes, limits};
 
 /// Why no thread was found.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -17,6 +22,9 @@ pub enum NotFound {
     /// The log has no thread yet.
     #[error("the log has no thread yet")]
     Empty,
+    /// The client has no thread of that name, or nothing can have it; the words say so.
+    #[error("{0}")]
+    NoName(String),
     /// No thread begins like that.
     #[error("no thread begins with \"{}\"", one_line(.0))]
     None(String),
@@ -44,8 +52,66 @@ fn list_candidates(candidates: &[ThreadId]) -> String {
     text
 }
 
+/// Whether a text is the name of a thread. `@last` and what is below it are none.
+pub fn is_name(text: &str) -> bool {
+    text.strip_prefix('@').is_some_and(|name| name != "last" && !name.starts_with("last."))
+}
+
+/// Whose names count.
+#[derive(Clone, Debug)]
+pub struct NameOwner {
+    /// The client that asks.
+    pub client: Name,
+    /// The organism; `None` reads its name from the log.
+    pub organism: Option<Name>,
+}
+
+impl NameOwner {
+    /// The operator of the organism that wrote a log.
+    pub fn new_operator() -> NameOwner {
+        NameOwner { client: Name::new_operator(), organism: None }
+    }
+
+    /// The client of a token at an organism elsewhere, as that names both.
+    pub fn elsewhere(client: Option<&str>, organism: &str) -> NameOwner {
+        let client = client.and_then(|client| Name::parse(client).ok()).unwrap_or_else(Name::new_operator);
+        NameOwner { client, organism: Name::parse(organism).ok() }
+    }
+
+    /// The client's thread of that name.
+    fn find(&self, reader: &dyn LogReader, name: &str) -> Result<ThreadId, NotFound> {
+        let name = ThreadName::parse(name).map_err(NotFound::NoName)?;
+        let organism = match &self.organism {
+            Some(organism) => Some(organism.clone()),
+            None => read_organism(reader)?,
+        };
+        let absent = || NotFound::NoName(format!("{} has no thread with the name {name}", self.client));
+        let (sender, key) = (self.client.clone(), Key::parse(&name.to_string()));
+        let (organism, key) = organism.zip(key.ok()).ok_or_else(absent)?;
+        let sought = SoughtRoot { organism, sender, key, name: Some(name.clone()) };
+        for digits in 12..=64 {
+            let id = sought.find_id(digits);
+            let Some((_, first)) = reader.of_thread(&id, 1, 1)?.pop() else { break };
+            if sought.is_opened_by(&first.header.from, first.header.key.as_ref()) {
+                return Ok(id);
+            }
+        }
+        Err(absent())
+    }
+}
+
+/// The organism that wrote the log last.
+fn read_organism(reader: &dyn LogReader) -> Result<Option<Name>, LogFault> {
+    let sys = ThreadId::new_sys();
+    let end = causes::first_after(|seq| Ok(!reader.of_thread(&sys, seq, 1)?.is_empty()))?;
+    causes::back(reader, &sys, end, |record| match core_payload::read_organism(&record.body) {
+        Some(organism) => ControlFlow::Break(organism),
+        None => ControlFlow::Continue(()),
+    })
+}
+
 /// The thread that the user means. If all matches are in one tree, its root wins over its children.
-pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
+pub fn find(reader: &dyn LogReader, typed: &str, owner: &NameOwner) -> Result<ThreadId, NotFound> {
     if typed.is_empty() {
         return Err(NotFound::Unnamed);
     }
@@ -56,6 +122,9 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
         let root = last(reader)?.ok_or(NotFound::Empty)?;
         let found = beginning(reader, &format!("{}{below}", root.as_str()))?;
         return found.ok_or_else(|| NotFound::None(typed.chars().take(80).collect()));
+    }
+    if let Some(name) = typed.strip_prefix('@') {
+        return owner.find(reader, name);
     }
     if let Some(found) = beginning(reader, typed)? {
         return Ok(found);

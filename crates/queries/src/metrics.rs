@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
@@ -228,11 +227,9 @@ impl MetricNumber {
     pub fn count_units(self) -> f64 {
         match self {
             MetricNumber::Count(count) => count as f64,
-            MetricNumber::Took { milliseconds, .. } => Duration::from_millis(milliseconds).as_secs_f64(),
-            // A second has as many of its millionths as a dollar.
-            MetricNumber::Micros(micros) => {
-                Duration::from_micros(u64::try_from(micros).unwrap_or(0)).as_secs_f64()
-            }
+            // Divided once, so that it is the number that the page writes.
+            MetricNumber::Took { milliseconds, .. } => milliseconds as f64 / 1e3,
+            MetricNumber::Micros(micros) => micros.max(0) as f64 / 1e6,
         }
     }
 }
@@ -247,4 +244,21 @@ fn add_line(page: &mut String, name: &str, labels: &[(&'static str, String)], va
 /// The value of a label.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h6_a_sum_is_the_number_that_the_page_writes() {
+        for milliseconds in 0..5_000 {
+            let sum = MetricNumber::Took { count: 1, milliseconds }.count_units();
+            assert_eq!(format!("{sum:.3}").parse(), Ok(sum), "{milliseconds} ms");
+        }
+        for micros in (0..9_000_000).step_by(997) {
+            let sum = MetricNumber::Micros(micros).count_units();
+            assert_eq!(format!("{sum:.6}").parse(), Ok(sum), "{micros} millionths");
+        }
+    }
 }

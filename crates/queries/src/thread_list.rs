@@ -151,6 +151,7 @@ impl<'a> Listing<'a> {
                 Some(state) if self.is_all_paused && filter::is_outcome(state) => Some(true),
                 _ => None,
             },
+            name: filter.name.as_deref().map(|name| name.strip_prefix('@').unwrap_or(name).to_owned()),
             client: self.source.own.map(str::to_owned).or_else(|| filter.client.clone()),
             entry: filter.listener.clone().map(|name| (name, self.busy.iter().cloned().collect())),
             code: filter.code.clone(),
@@ -247,6 +248,7 @@ impl ListedThread {
                 "to": root.entry,
                 "element": root.element,
                 "subject": root.subject,
+                "name": (!root.name.is_empty()).then_some(&root.name),
                 "code": code(&root.code),
                 "first_code": code(&root.first_code),
                 "took_ms": root.took,
@@ -277,7 +279,9 @@ pub fn describe_facts(entry: &Value) -> String {
     let retries = entry["retries"].as_u64().filter(|retries| *retries > 0).map(count_retries);
     let amounts = entry.pointer("/cost/money").and_then(Value::as_array);
     let amounts = amounts.into_iter().flatten().filter_map(Value::as_str);
-    let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took).chain(retries);
+    let name = Some(text("name")).filter(|name| !name.is_empty()).map(|name| format!("@{name}"));
+    let asked = format!("{} → {}", text("by"), text("to"));
+    let parts = name.into_iter().chain([asked]).chain(took).chain(retries);
     let parts: Vec<String> = parts.chain(amounts.map(plain)).collect();
     let request = format!("<{}> {}", text("element"), text("subject"));
     cut(&format!("{}: {request}", parts.join(", ")), layout::columns().saturating_sub(limits::INDENT))

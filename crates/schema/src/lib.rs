@@ -25,6 +25,7 @@ mod sensitive;
 mod shape;
 mod texts;
 mod tree;
+pub mod types;
 mod violation;
 mod word;
 

@@ -70,6 +70,15 @@ pub(crate) const GRAMMAR_FRACTION: usize = 6;
 /// Gaps of a set of characters that is written whole.
 pub(crate) const GRAMMAR_RANGES: usize = 40;
 
+// Types of other languages
+
+/// The largest whole number that each smaller one is exact with in a binary fraction of 64 bits.
+pub(crate) const EXACT_WHOLE: i128 = (1 << 53) - 1;
+/// Gaps of a set of characters that a regular expression lists: one with more is left to the judge.
+pub(crate) const TYPE_RANGES: usize = 60;
+/// Letters of a line of the text about a class.
+pub(crate) const TYPE_LINE: usize = 92;
+
 // What is shown
 
 /// Slips that are reported at once.

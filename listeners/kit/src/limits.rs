@@ -1,6 +1,5 @@
 //! The limits of a listener's traffic: with the pump over a pipe, with a broker, and of what is read out of an answer.
 
-#[cfg(any(feature = "nats", feature = "pipe"))]
 use std::time::Duration;
 
 pub use systole_wire::limits::{DocumentLimits, STRAY_BYTES};
@@ -16,6 +15,12 @@ pub(crate) const QUIET: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to connect.
 #[cfg(feature = "nats")]
 pub(crate) const RECONNECT_PAUSE: Duration = Duration::from_secs(4);
+/// The shortest pause after a pull that the broker refused.
+#[cfg(feature = "nats")]
+pub(crate) const REFUSED_PAUSE: Duration = Duration::from_millis(500);
+/// How long a worker that is to stop waits for a broker that is away.
+#[cfg(feature = "nats")]
+pub(crate) const AWAY: Duration = Duration::from_secs(30);
 /// How much later the end of a pull may arrive.
 #[cfg(feature = "nats")]
 pub(crate) const PULL_MARGIN: Duration = Duration::from_secs(2);
@@ -49,8 +54,12 @@ pub const TEXT_BYTES: usize = 900 << 10;
 pub const PORTION_BYTES: usize = 64 << 10;
 /// The exit code of a program that cannot work as it was started.
 pub(crate) const UNFIT: u8 = 2;
-/// Deliveries that are read ahead of the work, and answers that no one waits for.
-pub(crate) const READ_AHEAD: usize = 256;
+/// How long work may go on after its cancel before its place is given back: the pump waits for five seconds.
+pub(crate) const LET_GO: Duration = Duration::from_secs(3);
+/// How long work may go on after TERM: a program is ended after five seconds.
+pub(crate) const AFTER_TERM: Duration = Duration::from_secs(4);
+/// How long work may go on after the end of stdin, when no organism may be there to end the program.
+pub(crate) const AFTER_END: Duration = Duration::from_secs(9);
 /// Documents that wait for the pump to read them.
 #[cfg(feature = "pipe")]
 pub(crate) const WAITING_DOCUMENTS: usize = 64;

@@ -112,15 +112,16 @@ impl<'p> Turn<'p> {
         self.said
     }
 
+    /// Sends what is said while an answer is wanted: after that the pump would refuse it.
     fn send(&mut self, word: &ListenerDocument) {
-        if self.broken.is_none() {
+        if self.broken.is_none() && self.is_wanted() {
             self.broken = self.pump.write_document(word).err();
         }
     }
 
     fn wait_for(&mut self, word: &ListenerDocument, id: u64) -> Result<PumpAnswer, NotTaken> {
         self.send(word);
-        if self.broken.is_some() || self.over {
+        if self.broken.is_some() || !self.is_wanted() {
             return Err(NotTaken::Over);
         }
         match self.pump.wait_for_answer(&self.asked.stamp.delivery, id) {

@@ -1,5 +1,6 @@
 //! `systole listener new`: writes the files of a listener, its payloads and its entry in the organism file, and a
-//! test that passes as written. It overwrites nothing, and changes no other byte of the organism file.
+//! test that passes as written. It overwrites nothing but its own files of an SDK, and changes no other byte of the
+//! organism file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +10,22 @@ use serde_json::json;
 use systole_kit::schema::SchemaModel;
 
 use super::insert_block;
-use super::plan::{self, ListenerPlan, TemplateWords};
 use crate::cli::exit::CommandExit;
 use crate::cli::fresh;
-use crate::cli::place::Place;
+use crate::cli::place::{Place, quote_path};
 use crate::cli::screen::Screen;
-use systole_config as config;
+use crate::cli::sdk;
+use systole_config::{self as config, OrganismFile};
 use systole_core::types::ids::Name;
+use systole_sdk::{self as files, ListenerPlan, ListenerSite, SdkLanguage, TemplateWords, find_classes};
+
+/// The default address of a broker that the organism file does not name yet.
+const BROKER: &str = "nats://127.0.0.1:4222";
 
 /// Writes a listener into the organism, with a test that passes as written.
 ///
 /// Its files go below listeners/, its payloads and its entry into the organism's file, in which no other byte
-/// changes. Nothing is written over.
+/// changes. Nothing is written over. For Python and TypeScript, sdk/ gets the SDK and the types of the payloads.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct NewCommand {
     #[command(flatten)]
@@ -34,6 +39,9 @@ pub(in crate::cli) struct NewCommand {
     /// It takes its work over NATS, on whatever machine, in place of stdin
     #[arg(long)]
     nats: bool,
+    /// For Python: a program that needs no SDK
+    #[arg(long, conflicts_with = "nats")]
+    plain: bool,
     /// For Rust: the folder of systole-kit, listeners/kit in a checkout of Systole
     #[arg(long, value_name = "FOLDER")]
     kit: Option<PathBuf>,
@@ -44,8 +52,10 @@ pub(in crate::cli) struct NewCommand {
 enum Language {
     /// A shell script, started once for each request
     Shell,
-    /// A Python program that stays
+    /// A Python program that stays, on the SDK
     Python,
+    /// A TypeScript program that stays, on the SDK
+    Typescript,
     /// A Rust program that stays, on the kit
     Rust,
 }
@@ -71,20 +81,35 @@ impl NewCommand {
         }
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let words = TemplateWords::from_organism(&self.name, &organism, &folder, self.nats);
+        let site = locate_listener(&organism, &folder, self.nats);
+        let words = TemplateWords::from_site(self.name.as_str(), site);
         let plan = self.choose_plan(screen, &words)?;
         let text = insert_block::read_file(screen, path)?;
         let added = add_listener(&text, &words, &plan);
         // If a person must insert it, mistakes in the result are still reported.
-        if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
-            config::load_text(path, &text).map_err(|refused| {
-                let name = self.name.as_str();
-                screen.say(format!("with {name} in it the organism's file would be refused:"));
-                screen.say_drawn(refused.to_string().trim_end());
-                CommandExit::Configuration
-            })?;
+        let made = added.clone().or_else(|| by_hand(&text, &words, &plan));
+        let made = made.map(|text| config::load_text(path, &text)).transpose().map_err(|refused| {
+            let name = self.name.as_str();
+            screen.say(format!("with {name} in it the organism's file would be refused:"));
+            screen.say_drawn(refused.to_string().trim_end());
+            CommandExit::Configuration
+        })?;
+        let types = self.sdk_language().map(|language| (language, made.unwrap_or(organism)));
+        let (words, plan) = match &types {
+            Some((_, made)) => {
+                let words = with_classes(words, made);
+                let plan = self.choose_plan(screen, &words)?;
+                (words, plan)
+            }
+            None => (words, plan),
+        };
+        if let Some((language, made)) = &types {
+            sdk::refuse_foreign(screen, &folder.join(sdk::FOLDER), &sdk::plan_files(*language, made, false))?;
         }
         fresh::write_files(screen, &folder, &plan.files)?;
+        if let Some((language, made)) = &types {
+            sdk::write_files(screen, &folder.join(sdk::FOLDER), &sdk::plan_files(*language, made, false))?;
+        }
         if let Some(text) = &added {
             insert_block::replace_file(screen, path, text)?;
         }
@@ -92,14 +117,28 @@ impl NewCommand {
         Ok(CommandExit::Done)
     }
 
+    /// The SDK that the listener needs.
+    fn sdk_language(&self) -> Option<SdkLanguage> {
+        match self.language {
+            Language::Python if !self.plain => Some(SdkLanguage::Python),
+            Language::Typescript => Some(SdkLanguage::TypeScript),
+            Language::Shell | Language::Python | Language::Rust => None,
+        }
+    }
+
     fn choose_plan(&self, screen: Screen, words: &TemplateWords) -> Result<ListenerPlan, CommandExit> {
+        if self.plain && self.language != Language::Python {
+            return Err(screen.refuse("only a Python program has --plain", "the command without --plain"));
+        }
         match self.language {
             Language::Shell if self.nats => {
-                Err(screen.refuse("a shell script cannot connect to a broker", "python or rust"))
+                Err(screen.refuse("a shell script cannot connect to a broker", "python, typescript or rust"))
             }
-            Language::Shell => Ok(plan::plan_shell(words)),
-            Language::Python => Ok(plan::plan_python(words)),
-            Language::Rust => Ok(plan::plan_rust(words, &self.find_kit(screen)?)),
+            Language::Shell => Ok(files::plan_shell(words)),
+            Language::Python if self.plain => Ok(files::plan_plain_python(words)),
+            Language::Python => Ok(files::plan_python(words)),
+            Language::Typescript => Ok(files::plan_typescript(words)),
+            Language::Rust => Ok(files::plan_rust(words, &self.find_kit(screen)?)),
         }
     }
 
@@ -150,6 +189,38 @@ impl NewCommand {
             }
         }
         next.iter().for_each(|command| screen.say(format!("next: {command}")));
+    }
+}
+
+/// Where the listener works. `folder` is the organism file's folder, in which commands are run.
+fn locate_listener(organism: &OrganismFile, folder: &Path, over_nats: bool) -> ListenerSite {
+    let (broker, keys) = if organism.managed {
+        // The first start chooses the address and creates the keys; both persist.
+        let whole = std::path::absolute(folder.join("organism")).unwrap_or_default();
+        let whole = whole.parent().unwrap_or(folder);
+        let log = organism.log.strip_prefix(whole).unwrap_or(&organism.log);
+        let own = |file: &str| quote_path(Path::new(&format!("{}.nats/{file}", log.display())));
+        (format!("\"$(cat {})\"", own("address")), Some(own("keys")))
+    } else {
+        let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();
+        (broker, organism.bus_key.is_some().then(|| "keys".to_owned()))
+    };
+    ListenerSite {
+        organism: organism.composition.organism.as_str().to_owned(),
+        broker: over_nats.then_some(broker),
+        names_broker: over_nats && organism.bus.is_none() && !organism.managed,
+        keys,
+    }
+}
+
+/// The words with the classes that the payloads have in the organism.
+fn with_classes(words: TemplateWords, organism: &OrganismFile) -> TemplateWords {
+    let schemas = sdk::list_schemas(organism);
+    match find_classes(&schemas, words.namespace(), &words.elements())
+        .map(|(module, all)| (module, <[String; 2]>::try_from(all)))
+    {
+        Some((module, Ok(classes))) => words.with_classes(module, classes),
+        _ => words,
     }
 }
 

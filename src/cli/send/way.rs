@@ -104,7 +104,7 @@ impl ParcelWay<'_> {
             }
             ParcelWay::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
-                let cancelled = run_apart(move || client.cancel_thread(thread.as_str())).await;
+                let cancelled = run_apart(move || client.cancel_thread(thread.as_str(), None)).await;
                 cancelled.map_or(OrderResult::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }
@@ -351,7 +351,7 @@ async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<
     };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let known = front.locate_receipt(&receipt, position, &parcel.key).await;
+            let known = front.locate_receipt(&receipt, position).await;
             OrderResult::Done(ApiReceipt::from_receipt(&receipt, known, parcel.key.as_str()))
         }
         Some(SenderReply::Refused(refusal)) => OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal))),

@@ -271,6 +271,8 @@ pub(crate) fn operates(client: &Name) -> bool {
 
 /// Alice acts on others' threads, bob on his own; the operator needs no permission.
 fn clients() -> BTreeMap<Name, Client> {
-    let client = |client, roles| (name(client), Client { may: None, roles, over_nats: false, rate: None });
+    let client = |client, roles| {
+        (name(client), Client { may: None, roles, over_nats: false, doors: None, rate: None })
+    };
     BTreeMap::from([client("alice", vec![Role::Operate]), client("bob", Vec::new())])
 }

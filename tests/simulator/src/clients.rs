@@ -15,6 +15,7 @@ use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_core::types::thread_choice::{ThreadChoice, ThreadName};
 use systole_kit::Payload;
 use systole_soak::dice::SeededDice;
 
@@ -23,7 +24,7 @@ use crate::{cast, primitives};
 /// A message of a client, under one key.
 struct Message {
     key: Key,
-    thread: Option<ThreadId>,
+    thread: ThreadChoice,
     to: Name,
     payload: Payload,
     /// The steering payload for the call at work, if it opens no call.
@@ -55,6 +56,8 @@ enum Letter {
 pub(crate) enum Order {
     /// Ends a thread, with everything open in it.
     Cancel(ThreadId),
+    /// Ends one top call of a thread.
+    Stop { thread: ThreadId, call: u32 },
     /// Ends a root at rest.
     End(ThreadId),
     /// Tries a thread again, whether or not it failed.
@@ -101,6 +104,15 @@ pub(crate) struct Crowd {
     tickets: u64,
     /// The message that opened each top call, if its receipt arrived.
     placed: HashMap<(ThreadId, CallPath), (usize, usize)>,
+}
+
+/// One of the orders that end something of a thread.
+fn draw_end(thread: ThreadId, dice: &mut SeededDice) -> Option<Order> {
+    Some(match dice.weighed(&[30, 50, 40]) {
+        0 => Order::End(thread),
+        1 => Order::Cancel(thread),
+        _ => Order::Stop { thread, call: u32::try_from(dice.between(1, 3)).ok()? },
+    })
 }
 
 /// A message that may have to be sent again.
@@ -161,8 +173,7 @@ impl Crowd {
             2 => return Some((self.sends(client, old)?, None)),
             3 => return Some((self.conflicts(client, old, number)?, None)),
             4 => {
-                let thread = dice.one_of(threads)?.clone();
-                let order = if dice.percent(30) { Order::End(thread) } else { Order::Cancel(thread) };
+                let order = draw_end(dice.one_of(threads)?.clone(), dice)?;
                 return Some((self.orders(client, order), None));
             }
             // Any thread: a child, another client's, an ended one.
@@ -192,7 +203,7 @@ impl Crowd {
                     0 => PersonDecision::Approve,
                     1 => PersonDecision::Reject,
                     2 => PersonDecision::Amend(other),
-                    _ if dice.percent(10) => PersonDecision::Choose(Some("perhaps".to_owned())),
+                    _ if dice.percent(60) => PersonDecision::Choose(Some("perhaps".to_owned())),
                     _ => PersonDecision::Choose(chosen),
                 };
                 let hash = match dice.below(3) {
@@ -322,7 +333,7 @@ impl Crowd {
         match self.letters.get(&ticket.0)? {
             Letter::Order { order, .. } => order.thread(),
             Letter::Message { client, message, .. } => {
-                self.clients.get(*client)?.messages.get(*message)?.thread.as_ref()
+                self.clients.get(*client)?.messages.get(*message)?.thread.known()
             }
         }
     }
@@ -399,6 +410,15 @@ impl Client {
         let token = cast::token(number);
         let payload = cast::request(&to, &token, number)?;
         let key = Key::parse(&format!("k{number}")).ok()?;
+        let (thread, key) = match thread {
+            Some(thread) => (ThreadChoice::Known(thread), key),
+            None if dice.percent(25) => {
+                let name = ThreadName::parse(dice.one_of(&["east", "west"])?).ok()?;
+                let key = name.bind_key(&key).ok()?;
+                (ThreadChoice::Named(name), key)
+            }
+            None => (ThreadChoice::New, key),
+        };
         let (is_wrong, place, is_settled) = (false, None, false);
         let word = None;
         self.messages.push(Message { key, thread, to, payload, word, token, is_wrong, place, is_settled });
@@ -420,7 +440,7 @@ impl Order {
     fn thread(&self) -> Option<&ThreadId> {
         match self {
             Order::Cancel(thread) | Order::End(thread) => Some(thread),
-            Order::Retry { thread, .. } => Some(thread),
+            Order::Retry { thread, .. } | Order::Stop { thread, .. } => Some(thread),
             Order::Pause { thread, .. } => thread.as_ref(),
             Order::Rule { .. } => None,
         }
@@ -430,6 +450,9 @@ impl Order {
     fn input(&self, ticket: Ticket, by: Name) -> PumpInput {
         PumpInput::Ordered(match self {
             Order::Cancel(thread) => ClientOrder::Cancel { ticket, by, thread: thread.clone() },
+            Order::Stop { thread, call } => {
+                ClientOrder::StopRun { ticket, by, thread: thread.clone(), call: *call }
+            }
             Order::End(thread) => ClientOrder::End { ticket, by, thread: thread.clone() },
             Order::Retry { thread, allows_effects } => ClientOrder::Retry(RetryOrder {
                 ticket,

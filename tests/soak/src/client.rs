@@ -242,7 +242,7 @@ impl Client {
             return;
         }
         if let (Some(thread), Some((_, door))) = (self.roots.pop(), self.doorstep.now())
-            && let Ok(Ok(_)) = door.cancel_thread(&thread)
+            && let Ok(Ok(_)) = door.cancel_thread(&thread, None)
         {
             self.tally.orders.push(DoneOrder { on: thread, deed: OrderAction::Cancelled });
         }

@@ -77,7 +77,9 @@ impl Warden {
         let (Some(thread), Some((_, door))) = (thread, self.doorstep.at(None)) else { return };
         let (done, deed) = match at_rest {
             true => (door.end_thread(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Ended),
-            false => (door.cancel_thread(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Cancelled),
+            false => {
+                (door.cancel_thread(&thread, None).is_ok_and(|said| said.is_ok()), OrderAction::Cancelled)
+            }
         };
         if done {
             self.orders.push(DoneOrder { on: thread, deed });

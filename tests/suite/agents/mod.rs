@@ -3,6 +3,7 @@
 //! the requests that the mock got.
 
 mod again;
+mod aimock;
 mod any_model;
 mod away;
 mod circles;

@@ -11,7 +11,7 @@ use systole_show::columns::wrapped;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 26] = [
+const SHOWN: [(Code, &str); 27] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -37,6 +37,7 @@ const SHOWN: [(Code, &str); 26] = [
     (Code::ConfigSkippedGoal, "warnings/workflow"),
     (Code::ConfigSandbox, "config/sandbox"),
     (Code::ConfigSharedFolder, "warnings/shared-folder"),
+    (Code::ConfigHiddenSdk, "warnings/hidden-sdk"),
     (Code::ConfigUnpinned, "config/mcp-unpinned"),
 ];
 

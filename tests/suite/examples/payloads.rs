@@ -110,6 +110,8 @@ async fn threads(house: &PlanHouse, book: &mut ExampleBook) {
         .await
         .unwrap();
     book.take(&house.records(), Code::UnpausedThread, "`systole resume` for a thread that is not paused");
+    house.organism.handle().stop_run(Name::new_operator(), rests.thread.clone(), 9).await.unwrap();
+    book.take(&house.records(), Code::ClosedCall, "`systole cancel --call 9` for a call that never came");
     let plan = "[[say('mute', 'x'), spawn(say('mute', 'x'), 'slow')]]";
     let works = house.send("works", &say("boss", plan), None, None).await.unwrap();
     let child = works.thread.make_child("slow").unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 
 /// A page, the language of its part, the file, and the text between which the part stands there; without one the file
 /// to that end.
-const SHOWN: [(&str, &str, &str, &str, &str); 4] = [
+const SHOWN: [(&str, &str, &str, &str, &str); 20] = [
     (
         "docs/first-hour.md",
         "rust",
@@ -16,6 +16,52 @@ const SHOWN: [(&str, &str, &str, &str, &str); 4] = [
     ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/orders.rs", "use systole_kit", ""),
     ("docs/listeners-in-rust.md", "rust", "listeners/kit/examples/echo_nats.rs", "use systole_kit", ""),
     ("docs/adding-a-listener.md", "python", "config/first-listeners/answer.py", "", ""),
+    ("docs/listeners-in-python.md", "yaml", "listeners/sdk/python/examples/organism.yaml", "", ""),
+    ("docs/listeners-in-python.md", "python", "listeners/sdk/python/examples/store.py", "import asyncio", ""),
+    ("docs/listeners-in-python.md", "python", "listeners/sdk/python/examples/desk.py", "from payloads", ""),
+    ("docs/listeners-in-python.md", "python", "listeners/sdk/python/examples/bank.py", "import sqlite3", ""),
+    (
+        "docs/listeners-in-python.md",
+        "python",
+        "listeners/sdk/python/examples/test_desk.py",
+        "from decimal",
+        "",
+    ),
+    ("docs/client.md", "python", "listeners/sdk/python/examples/ask.py", "from payloads", ""),
+    ("docs/client.md", "python", "listeners/sdk/python/examples/follow.py", "from systole_sdk", ""),
+    ("docs/client.md", "python", "listeners/sdk/python/examples/decide.py", "import sys", ""),
+    ("docs/client.md", "ts", "listeners/sdk/typescript/examples/client.mts", "", ""),
+    ("docs/listeners-in-typescript.md", "ts", "listeners/sdk/typescript/examples/new/weather.mts", "", ""),
+    ("docs/listeners-in-typescript.md", "yaml", "listeners/sdk/typescript/examples/organism.yaml", "", ""),
+    (
+        "docs/listeners-in-typescript.md",
+        "ts",
+        "listeners/sdk/typescript/examples/listeners/weather.mts",
+        "",
+        "",
+    ),
+    (
+        "docs/listeners-in-typescript.md",
+        "ts",
+        "listeners/sdk/typescript/examples/listeners/orders.mts",
+        "",
+        "",
+    ),
+    (
+        "docs/listeners-in-typescript.md",
+        "ts",
+        "listeners/sdk/typescript/examples/tests/listeners.test.mts",
+        "",
+        "",
+    ),
+    (
+        "docs/listeners-in-typescript.md",
+        "ts",
+        "listeners/sdk/typescript/examples/tests/organism.test.mts",
+        "",
+        "",
+    ),
+    ("docs/listeners-in-typescript.md", "json", "listeners/sdk/typescript/examples/tsconfig.json", "", ""),
 ];
 
 #[test]

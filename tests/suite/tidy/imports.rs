@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 29] = [
+pub(crate) const CRATES: [CrateArrows; 31] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -25,6 +25,7 @@ pub(crate) const CRATES: [CrateArrows; 29] = [
     ("crates/sandbox", &[], NOTHING),
     ("tests/checker", &[], NOTHING),
     ("listeners/kit", &["schema", "wire"], NOTHING),
+    ("listeners/sdk", &["schema", "wire"], NOTHING),
     ("listeners/workflow", &["kit"], NOTHING),
     ("listeners/agent", &["http", "kit", "workflow"], NOTHING),
     ("listeners/code", &["folder", "kit"], NOTHING),
@@ -70,6 +71,7 @@ pub(crate) const CRATES: [CrateArrows; 29] = [
         ],
         WHOLE_CORE,
     ),
+    ("listeners/conform", &["carriers", "config", "core", "judge", "kit", "organism", "system"], TYPES),
     (
         "crates/doors",
         &[
@@ -85,6 +87,7 @@ pub(crate) const CRATES: [CrateArrows; 29] = [
             "bus",
             "carriers",
             "config",
+            "conform",
             "core",
             "doors",
             "export",
@@ -98,6 +101,7 @@ pub(crate) const CRATES: [CrateArrows; 29] = [
             "proof",
             "queries",
             "sandbox",
+            "sdk",
             "show",
             "system",
             "witness",
@@ -130,6 +134,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
             "crates/carriers/src/",
             "crates/organism/src/",
             "crates/doors/src/",
+            "listeners/conform/src/",
             "src/",
         ],
     ),
@@ -141,7 +146,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
     ("axum", &["crates/doors/src/"]),
-    ("clap", &["src/cli/"]),
+    ("clap", &["src/cli/", "listeners/conform/src/command"]),
     ("clap_complete", &["src/cli/completions"]),
     ("opentelemetry_proto", &["crates/follow/src/otlp/"]),
     ("prost", &["crates/follow/src/otlp/"]),

@@ -39,7 +39,7 @@ pub(crate) fn sources() -> Vec<Source> {
 fn collect(folder: &Path, found: &mut Vec<Source>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.map(|entry| entry.unwrap().path()).collect::<Vec<PathBuf>>() {
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "node_modules") {
             collect(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();

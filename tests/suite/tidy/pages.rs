@@ -16,7 +16,8 @@ pub(super) fn pages() -> Vec<PathBuf> {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() && folder != Path::new(".") {
-                folders.push(path);
+                // The packages of others have pages too.
+                folders.extend((!path.ends_with("node_modules")).then_some(path));
             } else if path.extension().is_some_and(|ending| ending == "md") {
                 found.push(path);
             }

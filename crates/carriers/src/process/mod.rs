@@ -10,6 +10,7 @@ mod commands;
 mod files;
 mod frames;
 mod hearing;
+mod judged;
 mod last_words;
 mod once;
 mod output;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 pub use commands::{CommandSandbox, ReadyCommand};
 pub use files::own_hash;
+pub use judged::{JudgedPipes, JudgedProgram};
 pub use output::output_of;
 pub use program::{ADAPTER_WORD, COMMANDS_WORD};
 pub(super) use program_place::ProgramPlace;

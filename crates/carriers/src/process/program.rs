@@ -302,7 +302,7 @@ impl ProgramGroup {
         }
     }
 
-    fn send_signal(&self, signal: Signal) {
+    pub(super) fn send_signal(&self, signal: Signal) {
         let sent = match &self.reached {
             LadderStep::Guarded(guard) => guard.send_signal(signal),
             LadderStep::Child(child) => child.signal(signal.as_raw()),

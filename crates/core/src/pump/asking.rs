@@ -16,15 +16,22 @@ use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 use crate::types::subject::Subject;
+use crate::types::thread_choice::{SoughtRoot, ThreadChoice};
 
 pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Option<BoundKey>) {
+    let sought = asked.seek_root(d.organism());
     let DoorMessage { ticket, client, key, thread, payload, claimed, subject } = asked;
+    let place = match thread {
+        ThreadChoice::New => None,
+        ThreadChoice::Known(thread) => Some(thread),
+        ThreadChoice::Named(_) => find_root(d, &sought).and_then(Result::ok),
+    };
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
-            let receipt = match &thread {
-                None => open_root(d, &client, &key, &admitted),
-                Some(thread) => go_on(d, thread, &client, &key, &admitted, bound),
+            let receipt = match place.as_ref() {
+                None => open_root(d, &sought, &admitted),
+                Some(thread) => go_on(d, thread, (&client, &key), &admitted, bound),
             };
             if receipt.as_ref().is_ok_and(|receipt| !receipt.repeated) {
                 // Bytes that are stored already stay as they are.
@@ -42,7 +49,7 @@ pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, boun
             }
             d.add_effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } });
         }
-        Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
+        Err(refused) => refuse_asker(d, ticket, &client, place.as_ref(), refused),
     }
 }
 
@@ -65,41 +72,58 @@ fn find_addressee(admitted: &Admitted) -> Result<Name, Refusal> {
     }
 }
 
+/// The root that is sought, or the id that is free for it. `None` if no id is left.
+fn find_root(d: &DecisionBuilder<'_>, sought: &SoughtRoot) -> Option<Result<ThreadId, ThreadId>> {
+    // While a root of another sender and key has an id with the same digits, it gets one more digit.
+    (12..=64).map(|digits| sought.find_id(digits)).find_map(|id| match d.find_thread(&id) {
+        None => Some(Err(id)),
+        Some(thread) if thread.is_root_of(sought) => Some(Ok(id)),
+        Some(_) => None,
+    })
+}
+
 pub(super) fn open_root(
     d: &mut DecisionBuilder<'_>,
-    client: &Name,
-    key: &Key,
+    sought: &SoughtRoot,
     admitted: &Admitted,
 ) -> Result<Receipt, Refusal> {
     let to = find_addressee(admitted)?;
-    let (organism, body) = (d.organism(), Digest::hash_bytes(admitted.bytes()));
-    for digits in 12..=64 {
-        let id = ThreadId::new_root(&organism, client, key, digits);
-        let opener = d.find_thread(&id).map(|t| t.opener.clone());
-        match opener {
-            None => {
-                admitted.files().map_err(Clone::clone)?;
-                return Ok(open_request(d, &id, client, key, &to, admitted));
-            }
-            Some(Some(ThreadOpener { sender, key: Some(bound), body: first, first: record }))
-                if sender == *client && bound == *key =>
-            {
-                let receipt = Receipt {
-                    thread: id,
-                    seq: 1,
-                    id: record,
-                    call: CallPath::new_top(1),
-                    sender,
-                    repeated: true,
-                    claimed: None,
-                };
-                return if first == body { Ok(receipt) } else { Err(refuse_conflict(&receipt, first, body)) };
-            }
-            // A root of another sender and key has an id with the same digits: use one more digit.
-            Some(_) => {}
+    let body = Digest::hash_bytes(admitted.bytes());
+    match find_root(d, sought) {
+        Some(Err(id)) => {
+            admitted.files().map_err(Clone::clone)?;
+            Ok(open_request(d, &id, (&sought.sender, &sought.key), &to, admitted))
         }
+        Some(Ok(id)) => {
+            let opener = d.find_thread(&id).and_then(|thread| thread.opener.as_ref());
+            let first = opener.map(|opener| bind_opener(&id, opener));
+            let first = first.ok_or_else(|| Refusal::new(Code::UnknownThread, "there is no such thread"))?;
+            repeat_receipt(first, body)
+        }
+        None => Err(Refusal::new(Code::ThreadLimit, "no id is left for a new thread of this key")),
     }
-    Err(Refusal::new(Code::ThreadLimit, "no id is left for a new thread of this key"))
+}
+
+/// The first message of a root, as one whose key is bound.
+fn bind_opener(root: &ThreadId, opener: &ThreadOpener) -> BoundKey {
+    let receipt = Receipt {
+        thread: root.clone(),
+        seq: 1,
+        id: opener.first,
+        call: CallPath::new_top(1),
+        sender: opener.sender.clone(),
+        repeated: true,
+        claimed: None,
+    };
+    BoundKey { receipt, body: opener.body }
+}
+
+/// The receipt of an earlier message with the same key, if it had the same bytes.
+fn repeat_receipt(bound: BoundKey, came: Digest) -> Result<Receipt, Refusal> {
+    match bound.body == came {
+        true => Ok(bound.receipt),
+        false => Err(refuse_conflict(&bound.receipt, bound.body, came)),
+    }
 }
 
 fn refuse_conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
@@ -113,8 +137,7 @@ fn refuse_conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
 fn go_on(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
-    client: &Name,
-    key: &Key,
+    (client, key): (&Name, &Key),
     admitted: &Admitted,
     bound: Option<BoundKey>,
 ) -> Result<Receipt, Refusal> {
@@ -138,11 +161,7 @@ fn go_on(
         body: r.body,
     });
     if let Some(bound) = recent.or(bound) {
-        return if bound.body == body {
-            Ok(bound.receipt)
-        } else {
-            Err(refuse_conflict(&bound.receipt, bound.body, body))
-        };
+        return repeat_receipt(bound, body);
     }
     admitted.files().map_err(Clone::clone)?;
     if thread.parent().is_some() {
@@ -171,14 +190,13 @@ fn go_on(
         return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait for an answer, then send it again"));
     }
     let to = find_addressee(admitted)?;
-    Ok(open_request(d, thread, client, key, &to, admitted))
+    Ok(open_request(d, thread, (client, key), &to, admitted))
 }
 
 fn open_request(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
-    client: &Name,
-    key: &Key,
+    (client, key): (&Name, &Key),
     to: &Name,
     admitted: &Admitted,
 ) -> Receipt {

@@ -1,4 +1,5 @@
-//! Deciding on orders to cancel: a thread with everything below it, or a call that waits for someone who is away.
+//! Deciding on orders to cancel: a thread with everything below it, one top call, or a call that waits for someone who is
+//! away.
 
 use super::closing;
 use super::decision_builder::DecisionBuilder;
@@ -11,7 +12,8 @@ use crate::types::flow::{Refused, Ticket};
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::refusal::Refusal;
 
-/// The beginning of what is said of a call that a person cancelled.
+/// The beginning of what is said of a call that a client cancelled. Behind the client's name is the reason of a call
+/// that waited, and nothing of a top call that was stopped.
 pub const CANCELLED_BY: &str = "cancelled by ";
 
 pub(super) fn cancel_thread(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
@@ -39,4 +41,33 @@ pub(super) fn cancel_call(
     let words = format!("{CANCELLED_BY}{by}: {}", outage_words(&wait.outage, listener));
     closing::close_cancelled(d, thread, path, &Refusal::new(Code::CancelledThread, words));
     d.add_effect(Effect::Done { ticket });
+}
+
+/// Ends a top call that is open or queued, and all that is open below it. The thread goes on with the next one, or rests.
+pub(super) fn stop_run(
+    d: &mut DecisionBuilder<'_>,
+    ticket: Ticket,
+    by: &Name,
+    (thread, call): (&ThreadId, u32),
+) {
+    let found = d.find_thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+    let path = CallPath::new_top(call);
+    let refusal = match closing::not_alive(found.map(Thread::life), "cancel") {
+        Some(refusal) => refusal,
+        None if thread.parent().is_some() => {
+            Refusal::new(Code::ClosedCall, "a child thread has one call, and ends with it")
+                .fixed_by(format!("systole cancel {thread}, which ends the child"))
+        }
+        None if d.find_call(thread, &path).is_none() => {
+            let words = format!("call {path} of the thread is not open: it has its outcome, or never came");
+            Refusal::new(Code::ClosedCall, words)
+                .fixed_by(format!("systole tree {thread}, which shows its calls"))
+        }
+        None => {
+            let words = format!("{CANCELLED_BY}{by}");
+            closing::close_cancelled(d, thread, &path, &Refusal::new(Code::CancelledThread, words));
+            return d.add_effect(Effect::Done { ticket });
+        }
+    };
+    refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }

@@ -87,6 +87,9 @@ fn take_order(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
         ClientOrder::CancelCall { ticket, by, thread, call } => {
             cancelling::cancel_call(d, ticket, &by, (&thread, &call));
         }
+        ClientOrder::StopRun { ticket, by, thread, call } => {
+            cancelling::stop_run(d, ticket, &by, (&thread, call));
+        }
         ClientOrder::Schedule(order) => scheduling::order_schedule(d, order),
         ClientOrder::End { ticket, by, thread } => ending::end_thread(d, ticket, &by, &thread),
     }

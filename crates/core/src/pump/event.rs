@@ -245,6 +245,17 @@ pub enum ClientOrder {
         /// The call.
         call: CallPath,
     },
+    /// A client ends one top call and all that is open below it, and its thread goes on.
+    StopRun {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The client that asks.
+        by: Name,
+        /// The thread of the call.
+        thread: ThreadId,
+        /// The number of the top call.
+        call: u32,
+    },
     /// A client has a failed root go on.
     Retry(RetryOrder),
     /// A person pauses, resumes or fires a schedule.
@@ -270,6 +281,7 @@ impl ClientOrder {
             | ClientOrder::Schedule(ScheduleOrder { ticket, by, .. })
             | ClientOrder::Cancel { ticket, by, .. }
             | ClientOrder::CancelCall { ticket, by, .. }
+            | ClientOrder::StopRun { ticket, by, .. }
             | ClientOrder::End { ticket, by, .. } => (*ticket, by),
         }
     }
@@ -283,6 +295,7 @@ impl ClientOrder {
             ClientOrder::Retry(order) => Some(&order.thread),
             ClientOrder::Cancel { thread, .. }
             | ClientOrder::CancelCall { thread, .. }
+            | ClientOrder::StopRun { thread, .. }
             | ClientOrder::End { thread, .. } => Some(thread),
         }
     }

@@ -312,6 +312,7 @@ fn fold_close(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(path) = &h.call else { return };
     let Some(call) = thread.calls.remove(path) else { return };
+    let was_held = call.held;
     // The calls below were closed by records of their own. If the log is cut between those records and this one, the
     // calls are closed here.
     thread.calls.retain(|other, _| !other.is_within(path));
@@ -332,8 +333,9 @@ fn fold_close(thread: &mut Thread, record: &Record) {
         thread.close_budget_uses(h.time);
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
-    // The call that closed may have waited for a person while the now open call waited behind it.
-    if let Some((_, next)) = next.filter(|(_, next)| next.held) {
+    // The call that closed may have waited for a person while the now open call waited behind it. If it waited in the queue
+    // itself, another call is at work.
+    if let Some((_, next)) = next.filter(|(_, next)| next.held && !was_held) {
         next.held = false;
         // A turn that has gone out before shows the same again.
         if next.before_retry == 0 {

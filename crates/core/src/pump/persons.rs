@@ -4,21 +4,21 @@ use super::approving;
 use super::decision_builder::DecisionBuilder;
 use super::event::Effect;
 use super::questions;
-use super::refusing::refuse_asker;
+use super::refusing::{is_opener, refuse_asker};
 use super::requests::{count_made, to_refused};
 use super::state::PersonRequest;
 use crate::rules::question;
 use crate::types::client;
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
-use crate::types::person::{PersonDecision, PersonRequestId, RequestKind, Ruling};
+use crate::types::person::{self, PersonDecision, PersonRequestId, RequestKind, Ruling};
 use crate::types::refusal::Refusal;
 
 /// A person decides about a request.
 pub(super) fn take_ruling(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
     let Ruling { ticket, by, request: id, hash, note, says } = ruling;
     let outcome = match d.find_asking(id) {
-        _ if !d.has_role(&by, client::Role::Approve) => Err((None, to_refused(no_person(&by)))),
+        found if !may_decide(d, &by, found.as_ref()) => Err((None, to_refused(no_person(d, &by, id)))),
         None => Err((None, to_refused(nothing_waits(d, id)))),
         Some((thread, place)) => {
             let note = note.as_deref();
@@ -87,7 +87,30 @@ fn is_bound_to(id: PersonRequestId, hash: Digest, seen: Option<Digest>) -> Resul
         .fixed_by("look at what waits now"))
 }
 
-fn no_person(by: &Name) -> Refusal {
+/// Whether a client may decide the request at that place. Only who decides in all threads learns of a place that there
+/// is none.
+fn may_decide(d: &DecisionBuilder<'_>, by: &Name, place: Option<&(ThreadId, CallPath)>) -> bool {
+    let Some(page) = d.book.current() else { return false };
+    let request =
+        place.and_then(|(thread, call)| Some((thread, call, d.find_thread(thread)?.person_request(call)?)));
+    let Some((thread, call, request)) = request else { return page.has_role(by, client::Role::Approve) };
+    let (kind, waits) = match request {
+        PersonRequest::Approval(_) => (RequestKind::Approval, Some(call.clone())),
+        PersonRequest::Question(_) => (RequestKind::Question, call.caller().map(|(asking, ..)| asking)),
+    };
+    let listener = waits.and_then(|waits| Some(&d.find_call(thread, &waits)?.listener));
+    let is_own = is_opener(d, by, thread);
+    listener.is_some_and(|listener| person::may_decide(page, by, (kind, listener), is_own))
+}
+
+/// The refusal for a client that may not decide, and for one that decides only in its own threads where nothing waits. It
+/// does not show whether there is such a request.
+fn no_person(d: &DecisionBuilder<'_>, by: &Name, id: PersonRequestId) -> Refusal {
+    if d.has_role(by, client::Role::Answer) || d.has_role(by, client::Role::ApproveOwn) {
+        let words = format!("no request {id} that {by} may decide waits in a thread that it opened");
+        return Refusal::new(Code::UnknownApproval, words)
+            .fixed_by("systole approve, which lists what waits; or a client with the role `approve`");
+    }
     let words = format!("{by} may not decide about what waits for a person");
     Refusal::new(Code::IngressForbidden, words)
         .fixed_by("the role `approve`, under clients in the organism's file")

@@ -89,6 +89,11 @@ pub(super) fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {
 /// Whether a client may act on a thread: its own message opened the tree, or it has the role that operates
 /// the threads of others. For any other client the thread does not exist.
 pub(super) fn may_act(d: &DecisionBuilder<'_>, who: &Name, thread: &ThreadId) -> bool {
+    is_opener(d, who, thread) || d.has_role(who, client::Role::Operate)
+}
+
+/// Whether a client's own message opened the tree of a thread.
+pub(super) fn is_opener(d: &DecisionBuilder<'_>, who: &Name, thread: &ThreadId) -> bool {
     let opener = d.find_thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
-    opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
+    opener.is_some_and(|opener| opener.sender == *who)
 }

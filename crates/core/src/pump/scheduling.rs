@@ -14,6 +14,7 @@ use crate::types::ids::{Name, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 use crate::types::schedule::{DueTicks, Schedule, ScheduleChange, make_tick_key};
+use crate::types::thread_choice::SoughtRoot;
 use crate::types::time::Millis;
 
 /// Records which schedules begin, and which have left the file.
@@ -69,7 +70,8 @@ pub(super) fn take_ticks(d: &mut DecisionBuilder<'_>, due: &DueTicks) {
 /// Opens the root of a moment. `None` if its key is bound by other bytes.
 fn fire(d: &mut DecisionBuilder<'_>, schedule: &Schedule, moment: Millis) -> Option<Receipt> {
     let key = make_tick_key(&schedule.name, moment)?;
-    open_root(d, &Name::new_schedule(), &key, &schedule.payload).ok()
+    let sought = SoughtRoot { organism: d.organism(), sender: Name::new_schedule(), key, name: None };
+    open_root(d, &sought, &schedule.payload).ok()
 }
 
 /// Whether the root that a schedule opened last has an open call. Each thread that has one is in memory.

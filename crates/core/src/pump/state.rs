@@ -34,6 +34,7 @@ use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, Threa
 use crate::types::ports::FoldRow;
 use crate::types::primitive::TimerPace;
 use crate::types::record::head_zero;
+use crate::types::thread_choice::SoughtRoot;
 use crate::types::time::Millis;
 
 /// Everything a decision may look at.
@@ -492,6 +493,11 @@ impl Call {
 const ROW_VERSION: u8 = 25;
 
 impl Thread {
+    /// Whether it is the root that a message seeks.
+    pub fn is_root_of(&self, sought: &SoughtRoot) -> bool {
+        self.opener.as_ref().is_some_and(|opener| sought.is_opened_by(&opener.sender, opener.key.as_ref()))
+    }
+
     /// A thread before its first record.
     pub fn new_blank(id: ThreadId) -> Thread {
         let head = head_zero(&id);

@@ -75,9 +75,10 @@ impl WaitingTurns {
         turns.retain(|client| lines.get(client).is_some_and(|line| !line.is_empty()));
     }
 
-    /// All of it, in no order across clients.
+    /// All of it, client by client in the order of their turns: what is recorded of it must not hang on the order of a map.
     pub fn iter(&self) -> impl Iterator<Item = &ReadyTurn> {
-        self.lines.values().flat_map(|line| line.first.iter().chain(&line.waiting))
+        let lines = self.turns.iter().filter_map(|client| self.lines.get(client));
+        lines.flat_map(|line| line.first.iter().chain(&line.waiting))
     }
 }
 
@@ -116,6 +117,16 @@ mod tests {
         assert!(drain(&mut turns).is_empty());
         turns.put(&ben, work(13), false);
         assert_eq!(drain(&mut turns), [13]);
+    }
+
+    #[test]
+    fn c3_waiting_work_is_listed_in_the_order_of_turns() {
+        let mut turns = WaitingTurns::default();
+        for number in 1..=12 {
+            turns.put(&name(&format!("client-{number}")), work(number), false);
+        }
+        let listed: Vec<u32> = turns.iter().map(|work| work.id.call.top_number()).collect();
+        assert_eq!(listed, (1..=12).collect::<Vec<u32>>());
     }
 
     #[test]

@@ -7,12 +7,13 @@ use super::replies::{self, RepliedDelivery};
 use super::state::{CallState, PumpState, Thread};
 use crate::rules::shutdown_payload;
 use crate::types::fast_maps::FastMap;
-use crate::types::ids::{CallPath, Key, Name, ThreadId};
+use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{
     FoldRow, LogBatch, LogFault, LogOpening, LogReader, NoObserver, Position, PumpStep, StepObserver,
 };
 use crate::types::record::Record;
+use crate::types::thread_choice::SoughtRoot;
 
 /// Folds one record into a thread after a check that it is the next record of the chain.
 pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
@@ -75,25 +76,22 @@ pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, L
     Ok(line)
 }
 
-/// The thread that a message from outside concerns, and the threads whose ids collide with its root's id.
+/// The root that a message from outside concerns, behind the roots whose ids collide with its id, and its id, if the
+/// log has it.
 pub fn wake_root(
     reader: &dyn LogReader,
-    organism: &Name,
-    client: &Name,
-    key: &Key,
-) -> Result<Vec<Thread>, LogFault> {
+    sought: &SoughtRoot,
+) -> Result<(Vec<Thread>, Option<ThreadId>), LogFault> {
     let mut met = Vec::new();
     for digits in 12..=64 {
-        let Some(thread) = wake_thread(reader, &ThreadId::new_root(organism, client, key, digits))? else {
-            break;
-        };
-        let own = thread.opener.as_ref().is_some_and(|o| o.sender == *client && o.key.as_ref() == Some(key));
+        let Some(thread) = wake_thread(reader, &sought.find_id(digits))? else { break };
+        let own = thread.is_root_of(sought).then(|| thread.id.clone());
         met.push(thread);
-        if own {
-            break;
+        if own.is_some() {
+            return Ok((met, own));
         }
     }
-    Ok(met)
+    Ok((met, None))
 }
 
 /// The result of opening a log.

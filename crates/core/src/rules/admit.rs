@@ -22,6 +22,7 @@ use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{ArrivedDocument, Lease};
 use crate::types::refusal::Refusal;
+use crate::types::thread_choice::{ThreadChoice, ThreadName};
 
 /// The fix for a reply to a delivery that is over.
 pub const NEWEST: &str = "reply once, and with the delivery of the newest message that you were given";
@@ -326,12 +327,27 @@ fn admit_steer(
 
 /// A message from outside, after the door.
 pub struct JudgedMessage {
-    /// The thread it names. `None` opens a root.
-    pub thread: Option<ThreadId>,
+    /// The thread that it opens or continues.
+    pub thread: ThreadChoice,
     /// The sender in the envelope, if that is not the client. The name is ignored.
     pub claimed: Option<String>,
     /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
+}
+
+/// The thread for the text of an envelope or an option.
+fn choose_thread(text: Option<&str>) -> Result<ThreadChoice, Refusal> {
+    let Some(text) = text.filter(|text| *text != "new") else { return Ok(ThreadChoice::New) };
+    let unknown = |words: String| Refusal::new(Code::UnknownThread, words);
+    match text.strip_prefix('@') {
+        Some(name) => ThreadName::parse(name).map(ThreadChoice::Named).map_err(|words| {
+            let refusal = unknown(words).with_received(bound_words(text.to_owned(), limits::NAME_BYTES));
+            refusal.fixed_by("@ and a name such as ticket-17")
+        }),
+        None => ThreadId::parse(text)
+            .map(ThreadChoice::Known)
+            .map_err(|malformed| unknown(malformed.to_string()).fixed_by("write new, to open a thread")),
+    }
 }
 
 /// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread` are
@@ -349,18 +365,16 @@ pub fn admit_message(
         Ok(letter) => letter,
         Err(fault) => {
             let refused = Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) };
-            return JudgedMessage { thread: None, claimed: None, payload: Err(refused) };
+            return JudgedMessage { thread: ThreadChoice::New, claimed: None, payload: Err(refused) };
         }
     };
     let claimed = letter.from.filter(|from| from != client.as_str());
     let claimed = claimed.map(|from| bound_words(from, limits::NAME_BYTES));
-    let named = letter.thread.as_deref().or(thread).filter(|t| *t != "new");
-    let thread = match named.map(ThreadId::parse).transpose() {
+    let thread = match choose_thread(letter.thread.as_deref().or(thread)) {
         Ok(thread) => thread,
-        Err(words) => {
-            let refusal =
-                Refusal::new(Code::UnknownThread, words.to_string()).fixed_by("write new, to open a thread");
-            return JudgedMessage { thread: None, claimed, payload: Err(Refused { refusal, kept: kept(0) }) };
+        Err(refusal) => {
+            let payload = Err(Refused { refusal, kept: kept(0) });
+            return JudgedMessage { thread: ThreadChoice::New, claimed, payload };
         }
     };
     let to = letter.to.as_deref().or(to);

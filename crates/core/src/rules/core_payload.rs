@@ -48,6 +48,12 @@ pub fn write_boot(
     })
 }
 
+/// The organism in a `<boot>`.
+pub fn read_organism(body: &[u8]) -> Option<Name> {
+    let [organism] = read_attributes(body, "boot", ["organism"])?;
+    Name::parse(&organism?).ok()
+}
+
 /// The configuration in a `<boot>`, and the version of the program. Older logs name no version.
 pub fn read_boot(body: &[u8]) -> Option<(Digest, Option<String>)> {
     let [config, version] = read_attributes(body, "boot", ["config", "version"])?;

@@ -15,11 +15,15 @@ pub enum Role {
     Operate,
     /// Decide requests that wait for a person.
     Approve,
+    /// Answer the questions to persons in its own threads.
+    Answer,
+    /// Decide all requests that wait for a person in its own threads.
+    ApproveOwn,
 }
 
 impl Role {
     /// All roles, in listing order.
-    pub const ALL: &[Role] = &[Role::Read, Role::Operate, Role::Approve];
+    pub const ALL: &[Role] = &[Role::Read, Role::Operate, Role::Approve, Role::Answer, Role::ApproveOwn];
 
     /// The role's name in the organism's file.
     pub const fn as_str(self) -> &'static str {
@@ -27,6 +31,33 @@ impl Role {
             Role::Read => "read",
             Role::Operate => "operate",
             Role::Approve => "approve",
+            Role::Answer => "answer",
+            Role::ApproveOwn => "approve-own",
+        }
+    }
+}
+
+/// A door at which a credential may count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClientDoor {
+    /// The routes for programs.
+    V1,
+    /// The pages of the console.
+    Pages,
+    /// The MCP server.
+    Mcp,
+}
+
+impl ClientDoor {
+    /// All of them.
+    pub const ALL: &[ClientDoor] = &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp];
+
+    /// The door's name in the organism's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ClientDoor::V1 => "v1",
+            ClientDoor::Pages => "pages",
+            ClientDoor::Mcp => "mcp",
         }
     }
 }
@@ -40,6 +71,8 @@ pub struct Client {
     pub roles: Vec<Role>,
     /// Whether it may connect over the broker.
     pub over_nats: bool,
+    /// The doors at which its credential counts. `None` means all.
+    pub doors: Option<Vec<ClientDoor>>,
     /// How many messages it may send in a time.
     pub rate: Option<Rate>,
 }

@@ -82,7 +82,9 @@ codes! {
         try "an ordinary payload, which opens the next call";
     UnpausedThread "thread.not-paused" false "the thread, the schedule, or everything, is not paused; there is nothing to resume"
         try "`systole ps` shows what is paused";
-    CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled"
+    ClosedCall "thread.call-over" false "the call of the thread is not open: it has its outcome, or never came"
+        try "`systole tree THREAD`, which shows its calls";
+    CancelledThread "thread.cancelled" false "the thread, or a call of it, was cancelled"
         try "a new thread; what is recorded can be read with `systole log`";
     ThreadLimit "thread.limit" false "no more threads may be opened, or timers set, here"
         try "end or cancel what is open; or a child thread for further work";
@@ -246,6 +248,8 @@ codes! {
         try "a folder of its own, without anything that the organism is made of";
     ConfigSharedFolder "config.shared-folder" false "a program may write a folder of the system, of a person or of many programs"
         try "a folder for this program alone, as ./out";
+    ConfigHiddenSdk "config.hidden-sdk" false "a program imports the SDK in ./sdk, and its sandbox does not let it read that folder"
+        try "sandbox: {read: [./sdk]}";
     ConfigNoSandbox "config.no-sandbox" false "a program is to run in a sandbox, and this machine has none"
         try "a kernel with Landlock (Linux 5.13 or newer), or `sandbox: none`; systole doctor tries what is there";
 }
@@ -288,6 +292,7 @@ impl Code {
                 | Code::ConfigSmallBudget
                 | Code::ConfigSkippedGoal
                 | Code::ConfigSharedFolder
+                | Code::ConfigHiddenSdk
         )
     }
 }

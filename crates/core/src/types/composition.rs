@@ -490,6 +490,12 @@ impl Composition {
             || self.clients.get(client).is_some_and(|client| client.roles.contains(&role))
     }
 
+    /// Whether the credential of a client counts at a door.
+    pub fn may_enter(&self, client: &Name, door: client::ClientDoor) -> bool {
+        let doors = self.clients.get(client).and_then(|client| client.doors.as_ref());
+        doors.is_none_or(|doors| doors.contains(&door))
+    }
+
     /// Whether a client may address a listener that is open to the outside. The operator may. So may a
     /// client that the embedding program supplies: no credential lets it in through a door.
     pub fn may_address(&self, client: &Name, listener: &Name) -> bool {

@@ -14,6 +14,7 @@ use super::composition::{GatherRule, SchemaId};
 use super::ids::{AttemptId, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
 use super::subject::Subject;
+use super::thread_choice::{SoughtRoot, ThreadChoice};
 
 /// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
 #[derive(Debug)]
@@ -450,14 +451,25 @@ pub struct DoorMessage {
     pub client: Name,
     /// The idempotency key, chosen by the sender or generated.
     pub key: Key,
-    /// The thread that it continues. `None` opens a root.
-    pub thread: Option<ThreadId>,
+    /// The thread that it opens or continues.
+    pub thread: ThreadChoice,
     /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
     /// The sender in its envelope, if that is not the client. The receipt names it; nothing else uses it.
     pub claimed: Option<String>,
     /// What the thread is about, if the sender says so.
     pub subject: Option<Subject>,
+}
+
+impl DoorMessage {
+    /// The root that the message opens, or continues by its name.
+    pub fn seek_root(&self, organism: Name) -> SoughtRoot {
+        let name = match &self.thread {
+            ThreadChoice::Named(name) => Some(name.clone()),
+            ThreadChoice::New | ThreadChoice::Known(_) => None,
+        };
+        SoughtRoot { organism, sender: self.client.clone(), key: self.key.clone(), name }
+    }
 }
 
 /// What a sender gets when its message is on disk.

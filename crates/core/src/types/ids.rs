@@ -193,8 +193,13 @@ impl ThreadId {
     /// The root that `(sender, key)` opens, with `digits` hex digits: 12, or more if an earlier root of another
     /// `(sender, key)` already has the shorter id.
     pub fn new_root(organism: &Name, sender: &Name, key: &Key, digits: usize) -> ThreadId {
+        ThreadId::hash_root([organism.as_str(), sender.as_str(), key.as_str()], digits)
+    }
+
+    /// The root of these fields.
+    pub(super) fn hash_root(fields: [&str; 3], digits: usize) -> ThreadId {
         let mut hash = Sha256::new();
-        for field in [organism.as_str(), sender.as_str(), key.as_str()] {
+        for field in fields {
             hash.update(field.len().to_string());
             hash.update(b":");
             hash.update(field);

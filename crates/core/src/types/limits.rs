@@ -4,6 +4,8 @@
 pub const NAME_BYTES: usize = 63;
 /// Longest idempotency key, in bytes.
 pub const KEY_BYTES: usize = 128;
+/// Longest name of a thread, and longest key of a message to a named one, in bytes.
+pub const THREAD_NAME_BYTES: usize = 62;
 /// Longest subject of a thread, in characters.
 pub const SUBJECT_CHARACTERS: usize = 200;
 /// Longest thread id, in bytes: a root and a few dozen labels.

@@ -24,4 +24,5 @@ pub mod record;
 pub mod refusal;
 pub mod schedule;
 pub mod subject;
+pub mod thread_choice;
 pub mod time;

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use super::client::Role;
+use super::composition::{Composition, ListenerSection};
 use super::flow::{Admitted, Refused, Ticket};
 use super::ids::{CallPath, Digest, Name, ThreadId};
 use super::time::Millis;
@@ -46,6 +48,21 @@ impl RequestKind {
             RequestKind::Question => "question",
         }
     }
+}
+
+/// Whether a client may decide a request of that kind, which a listener waits for. `is_own` says whether it opened the
+/// thread. A workflow asks so that someone decides about what was requested; to answer questions is not enough for that.
+pub fn may_decide(
+    organism: &Composition,
+    client: &Name,
+    (kind, asker): (RequestKind, &Name),
+    is_own: bool,
+) -> bool {
+    let has = |role| organism.has_role(client, role);
+    let is_gate = || organism.sections.get(asker).is_some_and(ListenerSection::is_workflow);
+    let has_own =
+        || has(Role::ApproveOwn) || kind == RequestKind::Question && has(Role::Answer) && !is_gate();
+    has(Role::Approve) || is_own && has_own()
 }
 
 /// A request for approval: which payload of which call waits, and until when.

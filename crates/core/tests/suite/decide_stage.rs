@@ -26,6 +26,7 @@ use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 pub(crate) use systole_core::types::ports::{Lease, LeaseToken, Seed};
 pub(crate) use systole_core::types::record::{Record, RecordCode};
 pub(crate) use systole_core::types::refusal::Refusal;
+pub(crate) use systole_core::types::thread_choice::ThreadChoice;
 pub(crate) use systole_core::types::time::Millis;
 pub(crate) use systole_wire::ask::PumpQuestion;
 pub(crate) use systole_wire::envelope::Delivered;
@@ -311,7 +312,7 @@ impl DecideStage {
             ticket: Ticket(1),
             client: Name::new_operator(),
             key,
-            thread: thread.cloned(),
+            thread: thread.cloned().map_or(ThreadChoice::New, ThreadChoice::Known),
             payload,
             claimed: None,
             subject: None,
@@ -330,7 +331,7 @@ impl DecideStage {
             ticket: Ticket(1),
             client,
             key,
-            thread: thread.cloned(),
+            thread: thread.cloned().map_or(ThreadChoice::New, ThreadChoice::Known),
             payload,
             claimed: None,
             subject: None,

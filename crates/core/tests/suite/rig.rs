@@ -26,6 +26,7 @@ pub(crate) use systole_core::types::ports::{
 pub(crate) use systole_core::types::record::Record;
 pub(crate) use systole_core::types::refusal::Refusal;
 pub(crate) use systole_core::types::schedule::Schedule;
+pub(crate) use systole_core::types::thread_choice::ThreadChoice;
 pub(crate) use systole_core::types::time::Millis;
 pub(crate) use systole_log::memory::MemoryLog;
 pub(crate) use systole_wire::pump_documents::PumpAnswer;
@@ -237,7 +238,7 @@ impl Rig {
             ticket: Ticket(ticket),
             client,
             key,
-            thread: thread.cloned(),
+            thread: thread.cloned().map_or(ThreadChoice::New, ThreadChoice::Known),
             payload,
             claimed: None,
             subject: None,
@@ -256,7 +257,7 @@ impl Rig {
             ticket: Ticket(ticket),
             client,
             key,
-            thread: Some(root()),
+            thread: ThreadChoice::Known(root()),
             payload,
             claimed: None,
             subject: None,

@@ -53,7 +53,7 @@ pub(super) async fn begin_call(
         ClientMessage { client: client.clone(), key: key.clone(), document, to, thread, subject: None };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = front.locate_receipt(&receipt, position, &key).await;
+            let position = front.locate_receipt(&receipt, position).await;
             Ok(BegunCall::Open(ApiReceipt::from_receipt(&receipt, position, key.as_str())))
         }
         other => read_reply(other),

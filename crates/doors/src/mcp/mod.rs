@@ -36,6 +36,7 @@ use following::FollowedCall;
 use open_calls::{CallName, WaitingMcpCalls};
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
+use systole_core::types::client::ClientDoor;
 use systole_core::types::ids::Name;
 use systole_organism::runfile::draw_hex;
 
@@ -46,7 +47,7 @@ const SESSION: &str = "mcp-session-id";
 pub(super) static DOOR: DoorRow = DoorRow {
     paths: &["/mcp"],
     routes: &[list_routes],
-    enter: |visit| Box::pin(enter_with_token(visit)),
+    enter: |visit| Box::pin(enter_with_token(visit, ClientDoor::Mcp)),
     is_described: true,
 };
 

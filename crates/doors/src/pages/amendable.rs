@@ -10,12 +10,13 @@ use super::forms::{Fields, find_filled};
 use super::page_request::PageRequest;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
+use crate::waiting;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
-use systole_queries::persons::{self, RequestSubject, WaitingRequest};
+use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 /// A waiting payload with the model of its schema.
 pub(super) struct Amendable {
@@ -32,13 +33,27 @@ pub(super) struct AmendState {
     pub(super) form: FilledForm,
 }
 
-/// Refuses a client that may not decide.
+/// Refuses a client that may decide nothing.
 pub(super) fn may_decide(asked: &PageRequest) -> Result<(), Refusal> {
-    if asked.state.front.composition().has_role(&asked.client, Role::Approve) {
+    if waiting::has_say(asked.state.front.composition(), &asked.client) {
         return Ok(());
     }
     let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
     Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"))
+}
+
+/// The request with that id, if it waits and the client may decide it.
+pub(super) async fn find_request(
+    asked: &PageRequest,
+    id: PersonRequestId,
+) -> Result<Option<WaitingRequest>, Refusal> {
+    let found = asked.read(move |moment| {
+        let decides = moment.composition().has_role(&moment.client, Role::Approve);
+        let waiting = waiting::list_requests(moment, decides)?;
+        let Some(request) = waiting.into_iter().find(|one| one.id == id) else { return Ok(None) };
+        Ok(waiting::may_decide(moment, &request)?.then_some(request))
+    });
+    found.await
 }
 
 impl Amendable {
@@ -50,8 +65,7 @@ impl Amendable {
         let Some(id) = PersonRequestId::parse(typed) else {
             return Err(describe_unfit_request("the id of a request is a and a number, as in a1"));
         };
-        let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
-        let Some(request) = found.into_iter().find(|one| one.id == id) else {
+        let Some(request) = find_request(asked, id).await? else {
             let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
             return Err(refusal.fixed_by("/approvals, which lists what waits"));
         };

@@ -44,8 +44,6 @@ struct ApprovalsPage {
     one: Option<String>,
     /// Who may decide, for a client that may know; otherwise empty.
     deciders: String,
-    /// Whether this client may, now.
-    may: bool,
     /// The page with all decisions, for a client that may read all.
     all: Option<String>,
     /// The request that was just decided.
@@ -72,6 +70,8 @@ struct Found {
     /// The threads among these that the client may open.
     open: BTreeSet<ThreadId>,
     files: RequestFiles,
+    /// The requests that the client may decide.
+    may: BTreeSet<PersonRequestId>,
     now: Millis,
 }
 
@@ -104,7 +104,11 @@ fn look(
     let threads = waiting.iter().flat_map(WaitingRequest::threads).chain(&decided_threads);
     let open = moment.find_open(threads)?;
     let files = request_card::list_files(moment, &waiting, &open)?;
-    Ok(Found { waiting, decided, done, open, files, now: moment.now })
+    let mut may = BTreeSet::new();
+    for request in &waiting {
+        may.extend(waiting::may_decide(moment, request)?.then_some(request.id));
+    }
+    Ok(Found { waiting, decided, done, open, files, may, now: moment.now })
 }
 
 /// Shows the requests.
@@ -117,8 +121,8 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
     };
     let (one, done) = (number("one")?, number("done")?);
     let organism = asked.state.front.composition().clone();
-    let may = organism.has_role(&asked.client, Role::Approve);
-    let sees_all = may || organism.has_role(&asked.client, Role::Read);
+    let sees_all =
+        organism.has_role(&asked.client, Role::Approve) || organism.has_role(&asked.client, Role::Read);
     let found = asked.read(move |moment| look(moment, sees_all, (one, done))).await?;
     if !asked.is_html {
         let waiting: Vec<Value> = found.waiting.iter().map(WaitingRequest::as_json).collect();
@@ -129,7 +133,7 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
     if one.is_none() || !found.waiting.is_empty() {
         frame = frame.with_command("systole approve");
     }
-    frame.count = if may { found.waiting.len() } else { 0 };
+    frame.count = found.may.len();
     let page = layout::whole_lines(|| {
         let decided: Vec<DecidedRow> =
             found.decided.iter().map(|one| DecidedRow::of(one, &frame, &found)).collect();
@@ -140,13 +144,14 @@ pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal
                 .iter()
                 .map(|one| {
                     let href = found.link(&frame, &one.thread, None);
-                    RequestCard::of(one, &organism, found.now, (href, &found.files))
+                    let may = asked.at.is_none() && found.may.contains(&one.id);
+                    let card = RequestCard::of(one, &organism, found.now, (href, &found.files));
+                    RequestCard { may, ..card }
                 })
                 .collect(),
             decided,
             one: one.map(|one| one.to_string()),
             deciders: if sees_all { waiting::list_deciders(&organism).join(", ") } else { String::new() },
-            may: may && asked.at.is_none(),
             all: frame.sees_all.then(|| frame.to("/decisions")),
             done,
             frame,

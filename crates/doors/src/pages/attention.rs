@@ -20,6 +20,7 @@ use crate::log_view::LogMoment;
 use crate::waiting;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
+use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
@@ -93,6 +94,8 @@ struct Attention {
     waiting: Vec<WaitingRequest>,
     /// Their threads that the client may open.
     open: BTreeSet<ThreadId>,
+    /// Those that the client may decide.
+    may: BTreeSet<PersonRequestId>,
     stuck: Vec<ListedWait>,
     troubles: Arc<Troubles>,
     paused: Option<ThreadPause>,
@@ -138,7 +141,7 @@ pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal
             "is_cut": seen.troubles.is_cut, "paused": paused,
             "proof": seen.proof.as_ref().map(ProofStanding::as_json), "damage": seen.damage})));
     }
-    Ok(render_page(&page(asked, &seen, decides)))
+    Ok(render_page(&page(asked, &seen)))
 }
 
 fn look(moment: &LogMoment, decides: bool, is_html: bool) -> Result<Attention, LogFault> {
@@ -159,9 +162,14 @@ fn look(moment: &LogMoment, decides: bool, is_html: bool) -> Result<Attention, L
     let since = Millis(end_of(moment)?.0.saturating_sub(limits::LATELY_MS));
     let waiting = waiting::list_requests(moment, decides)?;
     let open = moment.find_open(waiting.iter().map(|one| &one.thread))?;
+    let mut may = BTreeSet::new();
+    for request in &waiting {
+        may.extend(waiting::may_decide(moment, request)?.then_some(request.id));
+    }
     Ok(Attention {
         waiting,
         open,
+        may,
         stuck,
         troubles: moment.read_troubles(since)?,
         paused: whole.all_paused(reader)?,
@@ -206,10 +214,10 @@ fn stuck_json(wait: &ListedWait) -> Value {
         "what": wait.what, "command": wait.command})
 }
 
-fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
+fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
     let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
     let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encode_part(id.as_str())));
-    let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, seen)).collect();
+    let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, seen)).collect();
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
@@ -233,7 +241,8 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let limit = spell_duration(asked.state.front.composition().stuck_ms);
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
-    frame.count = if decides { waiting.count() } else { 0 };
+    let decides = waiting::has_say(asked.state.front.composition(), &asked.client);
+    frame.count = seen.may.len();
     let paused = seen.paused.as_ref();
     let paused =
         paused.map(|pause| (ClockedText::of(|| pause.sentence(&ThreadId::new_sys(), now)), pause.command()));
@@ -245,7 +254,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     AttentionPage { decides, waiting, stuck, limit, wrong, is_cut, last, paused, proof, signs, frame }
 }
 
-fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attention) -> WaitingRow {
+fn waiting_row(one: &WaitingRequest, frame: &Frame, seen: &Attention) -> WaitingRow {
     let now = seen.now;
     let (what, words) = match &one.about {
         RequestSubject::Approval { payload, .. } => {
@@ -264,7 +273,7 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
             .open
             .contains(&one.thread)
             .then(|| frame.to(&format!("/t/{}", encode_part(one.thread.as_str())))),
-        commands: if decides { one.commands() } else { Vec::new() },
+        commands: if seen.may.contains(&one.id) { one.commands() } else { Vec::new() },
         id: one.id.to_string(),
     }
 }

@@ -18,6 +18,7 @@ use super::page_request::PageRequest;
 use super::signing_in::local;
 use crate::http_state::{Caller, HttpState};
 use crate::visitors::Visitor;
+use systole_core::types::client::ClientDoor;
 use systole_core::types::ids::Name;
 
 /// Why a change is not made.
@@ -70,7 +71,7 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
             let why = if shown.is_empty() { NEEDED } else { STALE };
             return Err(needed(&asked, fields, why).await);
         };
-        match state.keyring.find_owner(token.trim()) {
+        match state.find_owner(token.trim(), ClientDoor::Pages) {
             Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields, _seat: seat }),
             Some(_) => Err(needed(&asked, fields, OTHER).await),
             None => {

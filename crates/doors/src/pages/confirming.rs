@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use systole_kit::schema::FormMistake;
 use systole_kit::writer::make_visible;
 
-use super::amendable::{Amendable, may_decide};
+use super::amendable::{Amendable, find_request, may_decide};
 use super::forms::{Fields, FormFields, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
@@ -17,6 +17,7 @@ use super::request_card::{self, RequestCard};
 use super::send_request::SendRequest;
 use crate::request_refusals::refuse_plainly;
 use crate::waiting;
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
@@ -150,10 +151,11 @@ async fn waiting_card(
     fields: Fields<'_>,
 ) -> Result<(Option<RequestCard>, bool), Refusal> {
     let Some(id) = PersonRequestId::parse(typed) else { return Ok((None, true)) };
+    let Some(request) = find_request(asked, id).await? else { return Ok((None, true)) };
     let found = asked.read(move |moment| {
-        let mut waiting = waiting::list_requests(moment, true)?;
-        waiting.retain(|one| one.id == id);
-        waiting::add_changes(moment, &mut waiting, true)?;
+        let decides = moment.composition().has_role(&moment.client, Role::Approve);
+        let mut waiting = vec![request];
+        waiting::add_changes(moment, &mut waiting, decides)?;
         let open = moment.find_open(waiting.iter().flat_map(WaitingRequest::threads))?;
         let files = request_card::list_files(moment, &waiting, &open)?;
         let card = |one: WaitingRequest| {

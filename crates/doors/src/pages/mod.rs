@@ -70,6 +70,7 @@ use super::request_refusals::{read_bearer, refuse_plainly, without_token};
 use crate::limits;
 use changes::ChangeForm;
 use page_request::{CookieReader, PageRequest};
+use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
@@ -182,7 +183,8 @@ async fn admit_request(visit: DoorVisit) -> Response {
         return next.run(request).await;
     }
     if is_bearer {
-        let client = read_bearer(headers).and_then(|token| state.keyring.find_owner(token)).cloned();
+        let client =
+            read_bearer(headers).and_then(|token| state.find_owner(token, ClientDoor::Pages)).cloned();
         let Some(client) = client else {
             state.login_failed(visitor.address.ip()).await;
             return without_token();
@@ -193,8 +195,7 @@ async fn admit_request(visit: DoorVisit) -> Response {
         request.extensions_mut().insert(Caller(client));
         return count_request(&state, request, next).await;
     }
-    let now = WallClock.now();
-    let client = cookie.and_then(|cookie| state.sessions.whose(&state.keyring, cookie, entrance, now));
+    let client = cookie.and_then(|cookie| state.find_signed_in(cookie, entrance));
     let is_over = cookie.is_some();
     let Some(client) = client else {
         if path == "/session" && !is_html && !changes {
@@ -217,7 +218,7 @@ async fn admit_request(visit: DoorVisit) -> Response {
             false => signing_in::page(&state, wanted, None),
         };
     };
-    if state.sessions.is_due(now) {
+    if state.sessions.is_due(WallClock.now()) {
         signing_in::write_sessions(&state).await;
     }
     match visitor.let_in(&client) {

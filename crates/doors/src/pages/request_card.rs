@@ -48,6 +48,8 @@ pub(super) struct RequestCard {
     /// The payload itself, to be amended.
     pub(super) payload: String,
     pub(super) may_amend: bool,
+    /// Whether this client may decide it, now.
+    pub(super) may: bool,
     pub(super) commands: Vec<String>,
     /// What happens if no one answers the question in time.
     pub(super) unanswered: String,
@@ -147,6 +149,7 @@ impl RequestCard {
             left: ClockedText::of(|| one.show_rest(now)),
             is_question: one.payload().is_none(),
             outside,
+            may: false,
             may_amend: unknown.is_none() && one.payload().is_some(),
             unknown,
             tool: tool_words(one, organism),

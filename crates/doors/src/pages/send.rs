@@ -209,7 +209,7 @@ pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
     };
     match asked.state.front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
-            let position = asked.state.front.locate_receipt(&receipt, position, &request.key).await;
+            let position = asked.state.front.locate_receipt(&receipt, position).await;
             let told = ApiReceipt::from_receipt(&receipt, position, request.key.as_str());
             if !asked.is_html {
                 return Ok(asked.json(&serde_json::to_value(told).unwrap_or_default()));

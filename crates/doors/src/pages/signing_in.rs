@@ -26,7 +26,7 @@ use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::visitors::Visitor;
-use systole_core::types::client::Role;
+use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -151,7 +151,9 @@ pub(super) async fn sign_in(
     let shown = form.code.trim();
     let source = visitor.address.ip();
     let found = match state.sessions.take_code(shown, WallClock.ticks()) {
-        Some(client) => Ok(Some(client)),
+        Some(client) => {
+            Ok(Some(client).filter(|client| state.front.composition().may_enter(client, ClientDoor::Pages)))
+        }
         None => state.find_signing_in(source, shown),
     };
     let client = match found {

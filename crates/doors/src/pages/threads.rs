@@ -28,16 +28,19 @@ use systole_queries::thread_list::{ListedThread, ThreadOrderName, ThreadPart};
 use systole_queries::thread_roll::ThreadEntry;
 
 /// The fields of the filter that take a text, with their labels.
-const TEXTS: [(&str, &str, &str); 4] = [
+const TEXTS: [(&str, &str, &str); 5] = [
     ("since", "Since", "3d"),
     ("until", "Until", "14:30"),
     ("client", "Client", ""),
+    ("name", "Name", "ticket-"),
     ("code", "Code", "model.refused"),
 ];
 
 /// A row of the list.
 struct ThreadRow {
     id: String,
+    /// The name that its client gave it, with `@`; empty if it has none.
+    name: String,
     href: String,
     state: &'static str,
     since: ClockedText,
@@ -182,6 +185,7 @@ fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
     let children = listed.children.iter().map(|id| (id.to_string(), link(id))).collect();
     ThreadRow {
         id: entry.thread.to_string(),
+        name: if root.name.is_empty() { String::new() } else { format!("@{}", root.name) },
         href: link(&entry.thread),
         state: listed.entry.state(),
         since: ClockedText::since(since, now),

@@ -17,12 +17,12 @@ use systole_queries::thread_list::{self, ListedThread, ThreadFilter, ThreadPart,
 use systole_queries::thread_roll::{self, RollPage, ThreadEntry};
 
 /// The fields that say which threads are listed, and in which order.
-pub(crate) const FILTERS: [&str; 9] =
-    ["state", "failed", "since", "until", "listener", "client", "code", "q", "sort"];
+pub(crate) const FILTERS: [&str; 10] =
+    ["state", "failed", "since", "until", "listener", "client", "name", "code", "q", "sort"];
 
 /// All fields of the route.
-pub(super) const FIELDS: [&str; 12] = [
-    "state", "failed", "since", "until", "listener", "client", "code", "q", "sort", "limit", "after",
+pub(super) const FIELDS: [&str; 13] = [
+    "state", "failed", "since", "until", "listener", "client", "name", "code", "q", "sort", "limit", "after",
     "children",
 ];
 

@@ -15,7 +15,7 @@ use crate::door_row::{DoorAnswer, DoorRoute, DoorRow, DoorVisit, enter_with_toke
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::MomentAsked;
 use crate::request_refusals::refuse_message;
-use systole_core::types::client::Role;
+use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -41,7 +41,7 @@ fn list_routes() -> Vec<DoorRoute> {
 fn enter(visit: DoorVisit) -> DoorAnswer {
     Box::pin(async move {
         if visit.request.uri().path() == METRICS && !visit.state.keyring.are_metrics_open() {
-            return enter_with_token(visit).await;
+            return enter_with_token(visit, ClientDoor::V1).await;
         }
         visit.next.run(visit.request).await
     })

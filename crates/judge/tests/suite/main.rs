@@ -7,6 +7,7 @@ mod schema_agreement;
 mod schema_agreement_kinds;
 mod schema_and_judge;
 mod schema_second_opinion;
+mod schema_types;
 #[expect(dead_code, unreachable_pub, reason = "the soak uses the rest, as another crate")]
 #[path = "../../../../tests/soak/src/dice.rs"]
 mod seeded_dice;

@@ -133,7 +133,7 @@ impl<'c> IndexBatch<'c> {
     fn write_roots(&self) -> Result<(), IndexFault> {
         let sql = format!(
             "INSERT OR REPLACE INTO root ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-             ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+             ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
             RootRow::COLUMNS
         );
         let mut insert = self.connection.prepare_cached(&sql)?;
@@ -165,6 +165,7 @@ impl<'c> IndexBatch<'c> {
                 row.used.sum_money(),
                 row.retries,
                 row.source,
+                row.name,
             ])?;
         }
         Ok(())

@@ -41,7 +41,7 @@ CREATE TABLE root (
   is_ended INTEGER NOT NULL, is_paused INTEGER NOT NULL, took INTEGER NOT NULL, requests INTEGER NOT NULL,
   unknown INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
   uncounted INTEGER NOT NULL, unpriced INTEGER NOT NULL, money TEXT NOT NULL, spent INTEGER NOT NULL,
-  retries INTEGER NOT NULL, source TEXT NOT NULL
+  retries INTEGER NOT NULL, source TEXT NOT NULL, name TEXT NOT NULL
 ) STRICT;
 CREATE INDEX root_outcome ON root (outcome, position);
 CREATE INDEX root_paused ON root (is_paused, position);
@@ -49,6 +49,7 @@ CREATE INDEX root_since ON root (since);
 CREATE INDEX root_took ON root (took);
 CREATE INDEX root_spent ON root (spent);
 CREATE INDEX root_source ON root (source, position) WHERE source <> '';
+CREATE INDEX root_name ON root (name, position) WHERE name <> '';
 CREATE TABLE call (
   thread TEXT NOT NULL, path TEXT NOT NULL, listener TEXT NOT NULL, opened INTEGER NOT NULL,
   is_tell INTEGER NOT NULL, PRIMARY KEY (thread, path)
@@ -77,7 +78,7 @@ CREATE TABLE slow (
 const APPLICATION_ID: u32 = 0x7379_7378;
 /// The number of the form. A change of the tables, or of how records are counted, needs a new number: files with another
 /// one are made again.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 const SIDE_FILE: SideFile = SideFile {
     ending: ".index",

@@ -59,6 +59,7 @@ impl IndexFile {
         conditions.add("outcome = ?", wanted.outcome.map(str::to_owned));
         conditions.add("is_paused = ?", wanted.is_paused.map(i64::from));
         conditions.add("is_ended = ?", wanted.is_ended.map(i64::from));
+        conditions.add("(name <> '' AND substr(name, 1, length(?)) = ?)", wanted.name.clone());
         conditions.add("client = ?", wanted.client.clone());
         if let Some((entry, others)) = &wanted.entry {
             let others =

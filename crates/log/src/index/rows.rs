@@ -110,12 +110,14 @@ pub struct RootRow {
     pub retries: u32,
     /// The root whose request it says it has anew; empty if it says none.
     pub source: String,
+    /// The name that its client gave it, without `@`; empty if it has none.
+    pub name: String,
 }
 
 impl RootRow {
     pub(super) const COLUMNS: &'static str = "position, thread, client, entry, element, subject, opened, since, \
         outcome, code, first_code, is_ended, is_paused, took, requests, unknown, tokens_in, tokens_out, \
-        uncounted, unpriced, money, spent, retries, source";
+        uncounted, unpriced, money, spent, retries, source, name";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<RootRow> {
         Ok(RootRow {
@@ -138,6 +140,7 @@ impl RootRow {
             used: ModelSum::read(row, 16)?,
             retries: row.get(22)?,
             source: row.get(23)?,
+            name: row.get(24)?,
         })
     }
 }
@@ -190,6 +193,8 @@ pub struct RootSelection {
     pub is_paused: Option<bool>,
     /// Only roots that have ended, or have not.
     pub is_ended: Option<bool>,
+    /// Only roots whose name begins so.
+    pub name: Option<String>,
     /// Only roots of this client.
     pub client: Option<String>,
     /// Only roots that this listener was asked first, and these roots.
@@ -212,6 +217,10 @@ impl RootSelection {
             && self.outcome.is_none_or(|outcome| row.outcome == outcome)
             && self.is_paused.is_none_or(|is_paused| row.is_paused == is_paused)
             && self.is_ended.is_none_or(|is_ended| row.is_ended == is_ended)
+            && self
+                .name
+                .as_ref()
+                .is_none_or(|name| !row.name.is_empty() && row.name.starts_with(name.as_str()))
             && self.client.as_ref().is_none_or(|client| row.client == *client)
             && self.entry.as_ref().is_none_or(is_of)
             && self.code.as_ref().is_none_or(|code| row.code == *code || row.first_code == *code)

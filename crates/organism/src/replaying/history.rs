@@ -89,6 +89,8 @@ pub(super) enum OutsideInput {
     Cancelled,
     /// A call that waited is cancelled, by that client.
     CallCancelled(Name),
+    /// A top call is stopped, by that client.
+    Stopped(Name),
     /// A failed root is tried again.
     Retried,
     /// A root at rest is ended.
@@ -492,9 +494,7 @@ fn find_outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option
         (RecordKind::Steer, RecordCode::Steering(SteerEffect::Reopened)) => OutsideInput::Retried,
         (RecordKind::Terminal, RecordCode::Ended) => OutsideInput::Ended,
         (RecordKind::Terminal, _) if is_cancelled_outside(tree, at, record) => OutsideInput::Cancelled,
-        (RecordKind::Outcome, RecordCode::Code(Code::CancelledThread)) => {
-            OutsideInput::CallCancelled(find_canceller(record)?)
-        }
+        (RecordKind::Outcome, RecordCode::Code(Code::CancelledThread)) => find_canceller(record)?,
         (
             RecordKind::Approval,
             RecordCode::Approving(
@@ -509,11 +509,14 @@ fn find_outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option
     })
 }
 
-/// The client that cancelled a call which waited.
-fn find_canceller(record: &Record) -> Option<Name> {
+/// The order of a client that cancelled a call.
+fn find_canceller(record: &Record) -> Option<OutsideInput> {
     let (_, words) = core_payload::error_words(&record.body)?;
-    let (by, _) = words.strip_prefix(CANCELLED_BY)?.split_once(": ")?;
-    Name::parse(by).ok()
+    let by = words.strip_prefix(CANCELLED_BY)?;
+    match by.split_once(": ") {
+        Some((by, _)) => Name::parse(by).ok().map(OutsideInput::CallCancelled),
+        None => Name::parse(by).ok().map(OutsideInput::Stopped),
+    }
 }
 
 /// Whether an order from outside ended this thread. Otherwise the end of its parent did, or its parent's call.

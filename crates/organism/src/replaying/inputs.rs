@@ -11,6 +11,7 @@ use systole_core::types::flow::{DoorMessage, Judge, Ticket};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::record::{ApprovalEffect, Record, RecordCode};
+use systole_core::types::thread_choice::{SoughtRoot, ThreadChoice, ThreadName};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, namespaces};
 
@@ -53,20 +54,34 @@ pub(super) struct ReplayedMessage {
     pub(super) thread: Option<ThreadId>,
     pub(super) document: Arc<[u8]>,
     key: Key,
+    /// The root of its thread.
+    root: ThreadId,
 }
 
 impl ReplayedMessage {
-    /// The message after the door.
-    pub(super) fn with_verdict(self, judged: JudgedMessage) -> DoorMessage {
+    /// The message after the door of that organism.
+    pub(super) fn with_verdict(self, judged: JudgedMessage, organism: &Name) -> DoorMessage {
+        let thread = match judged.thread {
+            ThreadChoice::New => self.find_name(organism).map_or(ThreadChoice::New, ThreadChoice::Named),
+            known => known,
+        };
         DoorMessage {
             ticket: NO_TICKET,
             client: self.client,
             key: self.key,
-            thread: judged.thread,
+            thread,
             payload: judged.payload,
             claimed: None,
             subject: None,
         }
+    }
+
+    /// The name of the thread that it opened. Older logs have keys that only look as if they had one.
+    fn find_name(&self, organism: &Name) -> Option<ThreadName> {
+        let name = ThreadName::from_key(&self.key)?;
+        let (organism, sender) = (organism.clone(), self.client.clone());
+        let sought = SoughtRoot { organism, sender, key: self.key.clone(), name: Some(name.clone()) };
+        (self.root.stem() == sought.find_id(12)).then_some(name)
     }
 }
 
@@ -151,6 +166,7 @@ fn build_input(
             thread: (h.seq > 1).then_some(thread),
             document: record.body.clone(),
             key: h.key.clone()?,
+            root: h.thread.root_of(),
         }),
         OutsideInput::Steered => ReplayInputKind::Outside(ReplayedMessage {
             client: h.from.clone(),
@@ -158,6 +174,7 @@ fn build_input(
             thread: Some(thread),
             document: read_steer(record)?,
             key: h.key.clone()?,
+            root: h.thread.root_of(),
         }),
         OutsideInput::Paused { halts } => {
             let note = approval_payload::read_steering(&record.body).and_then(|(_, note)| note);
@@ -169,6 +186,10 @@ fn build_input(
         OutsideInput::CallCancelled(by) => {
             let (by, call) = (by.clone(), h.call.clone()?);
             ReplayInputKind::Ordered(ClientOrder::CancelCall { ticket, by, thread, call })
+        }
+        OutsideInput::Stopped(by) => {
+            let (by, call) = (by.clone(), h.call.as_ref()?.top_number());
+            ReplayInputKind::Ordered(ClientOrder::StopRun { ticket, by, thread, call })
         }
         OutsideInput::Retried => {
             let terms = retry_payload::read_reopened(&record.body)?;

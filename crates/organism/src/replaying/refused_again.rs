@@ -9,6 +9,7 @@ use systole_core::types::flow::{
 };
 use systole_core::types::ids::Key;
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::thread_choice::ThreadChoice;
 use systole_kit::journal::EarlierEntry;
 use systole_kit::reply::ListenerDocument;
 
@@ -71,7 +72,7 @@ pub(super) fn read_outside(
         ticket: NO_TICKET,
         client: to,
         key,
-        thread: Some(h.thread.clone()),
+        thread: ThreadChoice::Known(h.thread.clone()),
         payload: Err(Refused { refusal, kept }),
         claimed: None,
         subject: None,

@@ -9,6 +9,7 @@ use systole_core::types::ports::Position;
 use systole_core::types::record::{
     Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
+use systole_core::types::thread_choice::ThreadName;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::index::{
     HourKey, HourSum, IndexBatch, IndexFault, OpenCall, OpenRequest, RequestKey, RootRow, SlowRow,
@@ -88,6 +89,7 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
             subject,
             opened: h.time.0,
             since: h.time.0,
+            name: read_name(h),
             source: claimed_source(record).map(|source| source.to_string()).unwrap_or_default(),
             ..RootRow::default()
         });
@@ -106,6 +108,12 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
         _ => {}
     }
     Ok(())
+}
+
+/// The name of a thread, as the key of its first record has it; empty if it has none.
+fn read_name(h: &Header) -> String {
+    let name = h.key.as_ref().and_then(ThreadName::from_key);
+    name.map(|name| name.as_str().to_owned()).unwrap_or_default()
 }
 
 /// The element of a request and what it says, without its sensitive values.

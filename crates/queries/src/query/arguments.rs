@@ -85,7 +85,7 @@ pub trait QueryArguments: Sized {
 }
 
 /// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces. A field may
-/// have another place than its form, as `thread as OnlySubject: ThreadName`.
+/// have another place than its form, as `thread as OnlySubject: TypedThread`.
 #[macro_export]
 macro_rules! arguments {
     ($(#[$doc:meta])* pub struct $name:ident {
@@ -177,9 +177,9 @@ impl ArgumentForm for FreeText {
 }
 
 /// A thread. It is always asked about, if no other place is declared.
-pub enum ThreadName {}
+pub enum TypedThread {}
 
-impl ArgumentForm for ThreadName {
+impl ArgumentForm for TypedThread {
     type Value = ThreadId;
     const METAVAR: &'static str = "THREAD";
     const PLACE: FieldPlace = FieldPlace::Subject;
@@ -221,7 +221,7 @@ impl ArgumentForm for RecordNumber {
 crate::arguments! {
     /// A thread, as of one of its records.
     pub struct RecordArguments {
-        thread: ThreadName => "Its id, its beginning, or @last; with @N behind it as of record N",
+        thread: TypedThread => "Its id, its beginning, or @last; with @N behind it as of record N",
         seq: RecordNumber => "As of this record",
     }
 }

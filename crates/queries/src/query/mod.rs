@@ -9,7 +9,7 @@ mod fault;
 
 pub use arguments::{
     ArgumentForm, FieldPlace, Flag, FreeText, ItemCount, PartyName, QueryArguments, QueryField,
-    RecordArguments, RecordNumber, ThreadName, TimePoint,
+    RecordArguments, RecordNumber, TimePoint, TypedThread,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
 

@@ -11,7 +11,7 @@ use crate::arguments;
 use crate::costs::{CostRow, CostRows, join_rows, read};
 use crate::query::{
     ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, ThreadName, TimePoint,
+    QueryRoute, QueryScope, TimePoint, TypedThread,
 };
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -64,7 +64,7 @@ impl ArgumentForm for CostGroup {
 arguments! {
     /// Which requests count, and how they are grouped.
     pub struct CostArguments {
-        thread as OnlySubject: ThreadName => "Its id, its beginning, or @last, which is the default",
+        thread as OnlySubject: TypedThread => "Its id, its beginning, or @last, which is the default",
         since: TimePoint => "All requests that began since then: 7d, 14:30, 2026-10-01",
         until: TimePoint => "All requests that began before then",
         agent: PartyName => "All requests of this agent",

@@ -8,7 +8,7 @@ use crate::finding::NotFound;
 use crate::picture::{self, Look, Pictured};
 use crate::query::{
     ArgumentMistake, DrawnAnswer, Flag, PayloadForms, Query, QueryFace, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, ThreadName,
+    QueryRoute, TypedThread,
 };
 use crate::runs::WorkflowRuns;
 use crate::tree::{ThreadTree, draw, standing, standing_json, with_picture};
@@ -24,7 +24,7 @@ use systole_show::layout;
 arguments! {
     /// Which thread is drawn.
     pub struct TreeArguments {
-        thread: ThreadName => "The thread: its id, its beginning, or @last",
+        thread: TypedThread => "The thread: its id, its beginning, or @last",
         all: Flag => "Show every call, item and thread of a run, not its steps or turns",
     }
 }

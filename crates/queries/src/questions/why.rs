@@ -11,7 +11,7 @@ use crate::pauses::ThreadPause;
 use crate::posts::DueCalls;
 use crate::query::{
     ArgumentMistake, DrawnAnswer, Flag, Query, QueryFace, QueryFault, QueryMoment, QueryPage, QueryRoute,
-    ThreadName,
+    TypedThread,
 };
 use crate::runs::WorkflowRuns;
 use crate::thread_end::ThreadStatus;
@@ -27,7 +27,7 @@ use systole_show::layout;
 arguments! {
     /// Which thread, or all.
     pub struct WhyArguments {
-        thread as FreeSubject: ThreadName => "The thread: its id, its beginning, or @last; none: all at work",
+        thread as FreeSubject: TypedThread => "The thread: its id, its beginning, or @last; none: all at work",
         all as WithSubject: Flag => "Show each call that a failure went through",
     }
 }

@@ -7,7 +7,7 @@ use crate::arguments;
 use crate::code_names::may_be_code;
 use crate::index::{ANSWERED, CANCELLED, FAILED};
 use crate::query::{
-    ArgumentForm, ArgumentMistake, Flag, FreeText, PartyName, QueryFault, QueryMoment, ThreadName, TimePoint,
+    ArgumentForm, ArgumentMistake, Flag, FreeText, PartyName, QueryFault, QueryMoment, TimePoint, TypedThread,
 };
 use crate::thread_end::{STATES, is_in_state};
 use crate::thread_roll::ThreadEntry;
@@ -84,10 +84,11 @@ arguments! {
         until: TimePoint => "Only threads whose last record was made before then",
         listener: PartyName => "Only threads that this listener was asked first, or works in",
         client: PartyName => "Only threads that this client opened",
+        name: FreeText => "Only threads whose name begins so: ticket-",
         code: FailureCode => "Only threads that failed with this code, or whose first cause has it",
         q: FreeText => "Only threads with this text in their id, their request or what they wait for",
         sort: ThreadOrderName => "The order, the largest first: when a thread was opened, its last record, duration or cost",
-        after as Option: ThreadName => "Only what follows this thread in the list",
+        after as Option: TypedThread => "Only what follows this thread in the list",
     }
 }
 
@@ -112,7 +113,7 @@ impl ThreadFilter {
 
     /// Whether it leaves out threads, or changes their order.
     pub fn is_set(&self) -> bool {
-        let names = [&self.listener, &self.client, &self.code, &self.q];
+        let names = [&self.listener, &self.client, &self.name, &self.code, &self.q];
         let is_named = names.into_iter().any(Option::is_some) || self.state().is_some();
         is_named || self.since.is_some() || self.until.is_some() || self.sort.is_some()
     }

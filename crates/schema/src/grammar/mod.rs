@@ -7,7 +7,7 @@
 
 mod content;
 mod number;
-mod pattern;
+pub(crate) mod pattern;
 mod spell;
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ fn list_ranges(class: &CharacterClass) -> Vec<RangeInclusive<char>> {
 }
 
 /// The parts of a class. Between two edges all characters are in it, or none.
-fn collect_ranges(class: &CharacterClass) -> Vec<RangeInclusive<char>> {
+pub(crate) fn collect_ranges(class: &CharacterClass) -> Vec<RangeInclusive<char>> {
     let mut edges = vec!['\t', '\u{b}', '\r', '\u{e}', ' ', '!'];
     class.collect_edges(&mut edges);
     if class.has_categories() {

@@ -338,9 +338,7 @@ impl<'m> JsonDrawing<'m> {
         if record.wildcard().is_some() {
             row(ANY, self.draw_markup(&format!("{path}/{ANY}")));
         }
-        let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
-        let words = format!("the order and number of {}", names.join(", "));
-        self.note_open(path, vec![words]);
+        self.note_open(path, vec![describe_order(record)]);
         let any = |_: &Term| true;
         let mut drawn =
             make_array(json!({ "anyOf": kinds }), count_least(particle, &any), count_most(particle, &any));
@@ -350,6 +348,12 @@ impl<'m> JsonDrawing<'m> {
         }
         drawn
     }
+}
+
+/// The rule of children whose order matters.
+pub(crate) fn describe_order(record: &JsonRecord<'_>) -> String {
+    let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
+    format!("the order and number of {}", names.join(", "))
 }
 
 fn is_null_when_missing(slot: &RecordSlot<'_>) -> bool {
@@ -388,7 +392,7 @@ fn make_array(items: Value, least: u32, most: Option<u32>) -> Value {
 }
 
 /// The repeating group around this only name.
-fn find_repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
+pub(crate) fn find_repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
     match &particle.term {
         Term::Element(_) | Term::Wildcard(_) => None,
         _ if particle.max != Some(1) => {

@@ -29,6 +29,13 @@ impl InHand {
         self.held.remove(delivery);
     }
 
+    /// Those that are not answered, with commas.
+    pub(super) fn name_open(&self) -> String {
+        let mut names: Vec<&str> = self.held.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names.join(", ")
+    }
+
     /// It is called back.
     pub(super) fn call_back(&mut self, delivery: String) {
         if let Some(tell) = self.held.get(&delivery) {
@@ -61,6 +68,7 @@ mod tests {
         in_hand.call_back("d2".to_owned());
         assert!(is_called_back(taken("d2", &mut in_hand)), "its cancel came first");
         assert!(!is_called_back(taken("d3", &mut in_hand)));
+        assert_eq!(in_hand.name_open(), "d1, d2, d3");
         in_hand.remove("d3");
         for n in 0..2 * limits::REMEMBERED {
             in_hand.call_back(format!("x{n}"));

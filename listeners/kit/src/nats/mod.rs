@@ -287,8 +287,11 @@ impl Worker {
             slots.spawn(WorkerSlot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
         }
         let mut foreign = house.foreign.subscribe();
+        let away = wait_for_absence(&house, drain.subscribe());
+        tokio::pin!(away);
         loop {
             tokio::select! {
+                () = &mut away => return Err(house.describe_absence()),
                 Ok(()) = foreign.changed() => {
                     let words = foreign.borrow_and_update().clone().unwrap_or_default();
                     return Err(WorkerFault::Protocol(words));
@@ -304,5 +307,19 @@ impl Worker {
         // The last acknowledgements may be lost when the process ends. The pump does not need them.
         let _nobody_needs_them = house.connection.client.flush().await;
         Ok(())
+    }
+}
+
+/// Waits until the worker is to stop and the broker has been away for long.
+async fn wait_for_absence(house: &WorkerState, mut draining: watch::Receiver<bool>) {
+    if draining.wait_for(|draining| *draining).await.is_err() {
+        return std::future::pending().await;
+    }
+    let mut since = tokio::time::Instant::now();
+    while since.elapsed() < limits::AWAY {
+        tokio::time::sleep(limits::RENEW).await;
+        if house.connection.client.connection_state() == async_nats::connection::State::Connected {
+            since = tokio::time::Instant::now();
+        }
     }
 }

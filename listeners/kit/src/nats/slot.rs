@@ -137,7 +137,7 @@ impl WorkerSlot {
         };
         let number = message.subject.rsplit('.').next().and_then(|number| number.parse().ok());
         self.pulls.remove(&number.unwrap_or(self.pulled));
-        if status == StatusCode::TIMEOUT || status == StatusCode::NOT_FOUND {
+        if status == StatusCode::TIMEOUT {
             self.idle = 0;
             self.house.is_served();
             return None;
@@ -154,7 +154,7 @@ impl WorkerSlot {
         }
         let mut draining = self.draining.clone();
         tokio::select! {
-            () = sleep(choose_pause(self.idle)) => {}
+            () = sleep(choose_pause(self.idle).max(limits::REFUSED_PAUSE)) => {}
             Ok(_) = draining.wait_for(|draining| *draining) => {}
         }
         self.idle = self.idle.saturating_add(1);

@@ -111,6 +111,14 @@ impl WorkerState {
         self.is_idle.store(false, Ordering::Relaxed);
     }
 
+    /// What a worker that was to stop says of the broker that stayed away.
+    pub(super) fn describe_absence(&self) -> WorkerFault {
+        let open = self.held.lock().unwrap_or_else(PoisonError::into_inner).name_open();
+        let open =
+            if open.is_empty() { "nothing is open".to_owned() } else { format!("not answered: {open}") };
+        WorkerFault::Told(format!("stopped while the broker is away; {open}"))
+    }
+
     /// A subscription to a subject.
     pub(super) async fn subscribe(&self, subject: String) -> Result<Subscriber, WorkerFault> {
         self.connection.client.subscribe(subject).await.map_err(|error| WorkerFault::Ended(error.to_string()))

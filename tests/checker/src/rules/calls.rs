@@ -4,6 +4,8 @@ use super::{RunSettings, timers};
 use crate::ledger::{CheckLedger, LedgerCall, LedgerStep, LedgerThread};
 use crate::meaning::{ItemSort, OpenedThrough, RecordAct};
 use crate::path;
+use crate::record::LogLine;
+use crate::tag;
 
 /// The records of a call are between its opening and its outcome.
 pub(crate) fn call_open(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
@@ -36,7 +38,7 @@ fn goes_with_its_time(before: &CheckLedger, step: &LedgerStep<'_>) -> bool {
 }
 
 /// A thread's top calls count from 1 and are answered one at a time, in order; a child has one. Only a call that
-/// has not begun, and whose message has used up its time, ends before its turn.
+/// has not begun ends before its turn: if its message has used up its time, or a client stops it.
 pub(crate) fn top_order(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let record = step.record;
@@ -76,7 +78,7 @@ pub(crate) fn top_order(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSett
     }
     // The time of its message may be over before its turn.
     if let (RecordAct::Wraps { call } | RecordAct::Outcome { call }, Some(thread)) = (act, thread)
-        && thread.calls.get(call).is_some_and(|call| ends_unbegun(thread, call))
+        && thread.calls.get(call).is_some_and(|call| ends_unbegun(thread, call) || is_stopped(record, call))
     {
         return None;
     }
@@ -90,6 +92,16 @@ pub(crate) fn top_order(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSett
 /// Whether a call that has not begun ends, because a timer opened it and the time of its message is over.
 fn ends_unbegun(thread: &LedgerThread, call: &LedgerCall) -> bool {
     call.settled == 0 && call.attempts.is_none() && timers::is_out_of_time(thread, call.budget_use)
+}
+
+/// Whether a client stops a call that has not begun.
+fn is_stopped(record: &LogLine, call: &LedgerCall) -> bool {
+    let words = tag::parse_root(&record.body);
+    let words = words.as_ref().and_then(|tag| tag.find_attribute("message"));
+    call.settled == 0
+        && call.attempts.is_none()
+        && record.code.as_deref() == Some("thread.cancelled")
+        && words.is_some_and(|words| words.starts_with("cancelled by "))
 }
 
 /// Nothing is appended to a thread that has ended.

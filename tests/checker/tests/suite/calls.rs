@@ -1,8 +1,9 @@
 //! Faults in calls: opening, order, closing, senders and receivers.
 
-use crate::good::{B, D1};
+use crate::book::SealedBook;
+use crate::good::{B, D1, script};
 use crate::planted;
-use crate::script::Line;
+use crate::script::{Line, Script};
 
 planted! {
     a_record_of_a_call_that_was_never_opened finds ["call-open"] by |script| {
@@ -92,4 +93,22 @@ planted! {
         script.line("begin").from = "search";
         script.line("warm").to = Some("search");
     };
+}
+
+#[test]
+fn only_a_client_stops_a_call_that_waits_for_its_turn() {
+    for (message, wrong) in
+        [("cancelled by alice", &[][..]), ("cancelled, because the call is over", &["top-order"])]
+    {
+        let mut script: Script = script();
+        script.remove("letter");
+        let failed = script.remove("failed");
+        let body = format!(
+            "<system-error xmlns=\"https://xml-pipeline.org/ns/core/v1\" code=\"thread.cancelled\" message=\"{message}\"/>"
+        );
+        let code = Some("thread.cancelled");
+        script.after("ask-3", Line { cause: Some("ask-3"), code, body, ..failed });
+        let report = SealedBook::of(&script).check();
+        assert_eq!(report.found.keys().copied().collect::<Vec<_>>(), wrong, "{message}: {report}");
+    }
 }

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What must happen in them, or the storms are too weak: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 115] = [
+const WEATHER: [&str; 116] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -110,6 +110,7 @@ const WEATHER: [&str; 115] = [
     "taken",
     "tell",
     "thread.busy",
+    "thread.call-over",
     "thread.cancelled",
     "thread.ended",
     "thread.not-paused",

@@ -17,6 +17,7 @@ use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
 use crate::types::schedule::DueTicks;
+use crate::types::thread_choice::ThreadChoice;
 use crate::types::time::{Millis, spell_duration};
 
 /// Something for the pump.
@@ -219,36 +220,44 @@ impl Engine {
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
         let lookup = match &asked.thread {
-            // A thread that is in memory now is still there when the answer comes, because an input waits for it.
-            Some(thread) => LogLookup::Key {
-                line: !self.has_line(thread),
-                thread: thread.clone(),
-                client: asked.client.clone(),
-                key: asked.key.clone(),
-            },
-            None if asked.payload.is_err() => {
+            ThreadChoice::Known(thread) => self.seek_key(thread.clone(), &asked),
+            ThreadChoice::New if asked.payload.is_err() => {
                 return self.take_event(EventKind::Asked { asked, bound: None });
             }
-            None => {
+            ThreadChoice::New | ThreadChoice::Named(_) => {
                 let organism = self.state.book.current().map_or_else(Name::new_core, |c| c.organism.clone());
-                let id = ThreadId::new_root(&organism, &asked.client, &asked.key, 12);
-                let known = self.state.find_thread(&id).and_then(|t| t.opener.as_ref());
-                if known.is_some_and(|o| o.sender == asked.client && o.key.as_ref() == Some(&asked.key)) {
-                    return self.take_event(EventKind::Asked { asked, bound: None });
+                let sought = asked.seek_root(organism);
+                let id = sought.find_id(12);
+                let is_here = self.state.find_thread(&id).is_some_and(|thread| thread.is_root_of(&sought));
+                match (is_here, &sought.name) {
+                    (false, _) => LogLookup::Root(sought),
+                    (true, Some(_)) => self.seek_key(id, &asked),
+                    (true, None) => return self.take_event(EventKind::Asked { asked, bound: None }),
                 }
-                LogLookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
             }
         };
         self.park_input(lookup, PumpInput::Asked(asked));
     }
 
-    /// A message of a client, or its refusal if the client sends more than its rate, or more than its place in the queue
-    /// of the listener.
+    /// Whether a message's key is bound in a thread. A thread that is in memory now is still there when the answer comes,
+    /// because an input waits for it.
+    fn seek_key(&self, thread: ThreadId, asked: &DoorMessage) -> LogLookup {
+        LogLookup::Key {
+            line: !self.has_line(&thread),
+            thread,
+            client: asked.client.clone(),
+            key: asked.key.clone(),
+        }
+    }
+
+    /// A message of a client, or its refusal if its key is reserved, or if the client sends more than its rate, or more than
+    /// its place in the queue of the listener.
     fn keep_to_bounds(&mut self, mut asked: DoorMessage) -> DoorMessage {
         if self.client_gates.is_some()
             && let Ok(admitted) = &asked.payload
-            && let Some(refusal) =
-                self.find_full_queue(&asked.client, admitted).or_else(|| self.find_rate_end(&asked.client))
+            && let Some(refusal) = refuse_reserved_key(&asked)
+                .or_else(|| self.find_full_queue(&asked.client, admitted))
+                .or_else(|| self.find_rate_end(&asked.client))
         {
             asked.payload = Err(Refused { refusal, kept: None });
         }
@@ -408,4 +417,14 @@ impl Engine {
         self.try_waiting();
         self.dispatch_ready();
     }
+}
+
+/// The refusal of a key that looks like one of a named thread. Older logs have such keys.
+fn refuse_reserved_key(asked: &DoorMessage) -> Option<Refusal> {
+    let is_reserved = asked.key.as_str().starts_with('@') && !matches!(asked.thread, ThreadChoice::Named(_));
+    is_reserved.then(|| {
+        Refusal::new(Code::Invalid, "the key begins with @, as only keys of named threads do")
+            .with_received(asked.key.as_str())
+            .fixed_by("another key, or the thread @NAME and the key without the name")
+    })
 }

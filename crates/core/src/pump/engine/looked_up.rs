@@ -11,21 +11,15 @@ use crate::pump::view::{ReadRequests, ReadResults, ViewOwner};
 use crate::types::ids::{Key, Name, ThreadId};
 use crate::types::ports::LogFault;
 use crate::types::record::Record;
+use crate::types::thread_choice::SoughtRoot;
 
 /// A question to the log.
 #[derive(Clone, Debug)]
 pub enum LogLookup {
     /// A thread and, if it has ended, its ancestors up to the first living one.
     Line(ThreadId),
-    /// The root of a client's key, and the roots whose ids collide with it.
-    Root {
-        /// The organism.
-        organism: Name,
-        /// The client.
-        client: Name,
-        /// Its key.
-        key: Key,
-    },
+    /// A root of a client, the roots whose ids collide with it, and whether the key is bound in it.
+    Root(SoughtRoot),
     /// Whether this client's key is bound in a thread.
     Key {
         /// The thread.
@@ -76,7 +70,7 @@ impl LogLookup {
             LogLookup::Line(thread) | LogLookup::Key { thread, .. } | LogLookup::Timer { thread, .. } => {
                 thread.stem()
             }
-            LogLookup::Root { organism, client, key } => ThreadId::new_root(organism, client, key, 12),
+            LogLookup::Root(sought) => sought.find_id(12),
             LogLookup::View { whose, .. } => whose.thread.stem(),
             LogLookup::Records { work, .. } => work.id.thread.stem(),
             LogLookup::Journal(recall) => recall.lease.id.thread.stem(),

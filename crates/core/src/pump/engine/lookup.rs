@@ -33,8 +33,10 @@ fn read_lookup(
 ) -> Result<FoundInLog, LogFault> {
     match lookup {
         LogLookup::Line(thread) => Ok(FoundInLog::Threads(wake::wake_line(reader, thread)?, None)),
-        LogLookup::Root { organism, client, key } => {
-            Ok(FoundInLog::Threads(wake::wake_root(reader, organism, client, key)?, None))
+        LogLookup::Root(sought) => {
+            let (threads, own) = wake::wake_root(reader, sought)?;
+            let bound = own.map(|id| reader.by_key(&id, &sought.sender, &sought.key)).transpose()?.flatten();
+            Ok(FoundInLog::Threads(threads, bound.map(|(_, record)| bind_key(&record))))
         }
         LogLookup::Key { thread, client, key, line } => {
             let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bind_key(&record));

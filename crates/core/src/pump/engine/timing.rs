@@ -18,6 +18,7 @@ use crate::types::limits;
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 use crate::types::schedule::{DueTicks, Schedule, ScheduleChange, make_tick_key};
+use crate::types::thread_choice::SoughtRoot;
 use crate::types::time::Millis;
 
 impl Engine {
@@ -205,7 +206,7 @@ impl Engine {
     fn find_root_of(&self, schedule: &Name, tick: Millis) -> Option<LogLookup> {
         let key = make_tick_key(schedule, tick)?;
         let organism = self.state.book.current()?.organism.clone();
-        Some(LogLookup::Root { organism, client: Name::new_schedule(), key })
+        Some(LogLookup::Root(SoughtRoot { organism, sender: Name::new_schedule(), key, name: None }))
     }
 
     /// Decides on due ticks. If the pump stops, the next start finds them.

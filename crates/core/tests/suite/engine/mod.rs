@@ -8,6 +8,7 @@ mod holding;
 mod journal;
 mod keeping;
 mod memory;
+mod naming;
 mod outages;
 mod parking;
 mod reading;

@@ -11,7 +11,7 @@ impl Rig {
         for ticket in 0..times {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
             let (client, key) = (Name::new_operator(), Key::parse("wrong").unwrap());
-            let thread = thread.cloned();
+            let thread = thread.cloned().map_or(ThreadChoice::New, ThreadChoice::Known);
             self.input(PumpInput::Asked(DoorMessage {
                 ticket: Ticket(ticket),
                 client,

@@ -117,3 +117,72 @@ fn what_is_no_running_child_of_the_call_is_not_cancelled() {
     let refused: Vec<&String> = told.iter().filter(|line| line.contains("refusal/")).collect();
     assert!(refused[0].contains("thread.ended") && refused[1].contains("thread.unknown"), "{told:?}");
 }
+
+fn stop_run(stage: &mut DecideStage, by: &str, call: u32) -> Vec<String> {
+    stage.happens(EventKind::Ordered(ClientOrder::StopRun {
+        ticket: Ticket(2),
+        by: name(by),
+        thread: root(),
+        call,
+    }))
+}
+
+#[test]
+fn b10_a_stopped_run_ends_with_all_below_it_and_the_next_request_begins() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    stage.asks("k2", "tool", Some(&root()));
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool")]);
+    assert_eq!(
+        stop_run(&mut stage, "operator", 1),
+        [
+            "root 6 outcome/thread.cancelled core -> agent 1/1.1",
+            "heat 2 terminal/thread.cancelled core -> core",
+            "root 7 message/inbox core -> agent 1",
+            "root 8 outcome/thread.cancelled core -> operator 1",
+            "=> call back 1",
+            "=> call back 1/1.1",
+            "=> call back 1",
+            "=> done",
+            "=> tool 2 t1 a1",
+        ]
+    );
+    assert!(bodies(&stage)[&8].contains("cancelled by operator"));
+    assert!(!stage.state.find_thread(&root()).unwrap().ended);
+    assert_eq!(stage.replies("2", 1, vec![final_()]), ["root 9 message/final tool -> operator 2 t1.0"]);
+}
+
+#[test]
+fn b10_a_queued_run_is_stopped_and_never_begins() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    stage.asks("k2", "tool", Some(&root()));
+    let told = stop_run(&mut stage, "operator", 2);
+    assert_eq!(told[0], "root 3 outcome/thread.cancelled core -> operator 2");
+    assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final agent -> operator 1 t1.0"]);
+    assert!(stage.state.find_thread(&root()).unwrap().calls.is_empty());
+}
+
+#[test]
+fn b10_only_an_open_run_of_a_thread_of_its_own_is_stopped() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(stop_run(&mut stage, "operator", 2)[1], "=> refused thread.call-over");
+    assert_eq!(stop_run(&mut stage, "alice", 1)[1], "=> refused thread.unknown");
+    stage.replies("1", 1, vec![final_()]);
+    assert_eq!(stop_run(&mut stage, "operator", 1)[1], "=> refused thread.call-over");
+    cancel(&mut stage, &root());
+    assert_eq!(stop_run(&mut stage, "operator", 1)[1], "=> refused thread.ended");
+}
+
+#[test]
+fn b10_the_call_of_a_child_is_no_run() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
+    let child = root().make_child("heat").unwrap();
+    let (ticket, by) = (Ticket(2), name("operator"));
+    let order = ClientOrder::StopRun { ticket, by, thread: child.clone(), call: 1 };
+    assert_eq!(stage.happens(EventKind::Ordered(order))[1], "=> refused thread.call-over");
+    assert!(!stage.state.find_thread(&child).unwrap().ended);
+}

@@ -4,14 +4,22 @@
 use super::*;
 use systole_core::pump::event::PauseOrder;
 use systole_core::types::client::{Client, Role};
+use systole_core::types::composition::ListenerSection;
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
-/// alice opens threads; bob operates others' threads; carol decides.
+/// alice opens threads; bob operates others' threads; carol decides; dave answers in his own threads, and erin decides in
+/// hers.
 fn stage() -> DecideStage {
     let client = |who, roles: &[Role]| {
-        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, rate: None })
+        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, doors: None, rate: None })
     };
-    let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
+    let clients = [
+        client("alice", &[]),
+        client("bob", &[Role::Operate]),
+        client("carol", &[Role::Approve]),
+        client("dave", &[Role::Answer]),
+        client("erin", &[Role::ApproveOwn]),
+    ];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
     let mut stage = DecideStage::new();
     stage.state.book = CompositionBook::open_at(Arc::new(page));
@@ -25,7 +33,7 @@ fn asks(stage: &mut DecideStage, who: &str, key: &str, to: &str, thread: Option<
         ticket: Ticket(1),
         client,
         key,
-        thread: thread.cloned(),
+        thread: thread.cloned().map_or(ThreadChoice::New, ThreadChoice::Known),
         payload,
         claimed: None,
         subject: None,
@@ -40,7 +48,7 @@ fn refused_payload(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec
         ticket: Ticket(1),
         client,
         key,
-        thread: Some(thread.clone()),
+        thread: ThreadChoice::Known(thread.clone()),
         payload,
         claimed: None,
         subject: None,
@@ -201,4 +209,57 @@ fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
     let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: PersonDecision::Approve };
     let told = stage.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
+}
+
+#[test]
+fn g4_who_decides_in_its_own_threads_decides_in_no_other_and_learns_of_no_other() {
+    let rules = |stage: &mut DecideStage, who: &str, id: u64| {
+        let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(id));
+        let ruling = Ruling { ticket, by, request, hash: None, note: None, says: PersonDecision::Approve };
+        let told = stage.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
+        let body = stage.records.last().map(|record| String::from_utf8_lossy(&record.body).into_owned());
+        (told, body.unwrap_or_default().replace(&format!(" a{id} "), " aN "))
+    };
+    let mut stage = stage();
+    for (who, key) in [("alice", "a"), ("dave", "d"), ("erin", "e")] {
+        asks(&mut stage, who, key, "guarded", None);
+    }
+    // a1 is alice's, a2 dave's, a3 erin's, and there is no a9. An approval is no question.
+    for (who, id) in [("dave", 1), ("dave", 2), ("dave", 3), ("erin", 1), ("erin", 2)] {
+        let (told, body) = rules(&mut stage, who, id);
+        assert_eq!(told[1], "=> refused approval.unknown", "{who} a{id}");
+        assert!(told[0].starts_with("sys "), "{who} a{id}: {told:?}");
+        let (never, never_body) = rules(&mut stage, who, 9);
+        assert_eq!((&told[1], body), (&never[1], never_body), "{who} a{id}");
+    }
+    assert!(rules(&mut stage, "erin", 3).0.contains(&"=> done".to_owned()));
+    assert_eq!(rules(&mut stage, "erin", 3).0[1], "=> refused approval.unknown", "it is over");
+}
+
+/// dave answers what an agent asks in his thread. What a workflow asks there is no question to him: erin decides it in
+/// hers.
+#[test]
+fn g4_who_only_answers_decides_no_gate_of_a_workflow() {
+    for (is_workflow, who, decides) in
+        [(false, "dave", true), (true, "dave", false), (true, "erin", true), (true, "carol", true)]
+    {
+        let mut stage = stage();
+        let mut page = (**stage.state.book.current().unwrap()).clone();
+        let place = if is_workflow { "workflows.agent" } else { "agents.agent" };
+        let section = ListenerSection { path: place.into(), text: String::new() };
+        page.sections.insert(name("agent"), section);
+        stage.state.book = CompositionBook::open_at(Arc::new(page));
+        let opener = if who == "carol" { "dave" } else { who };
+        asks(&mut stage, opener, "k", "agent", None);
+        let question = "<ask-person expires=\"1h\"><question>Go?</question></ask-person>";
+        let thread = ThreadId::new_root(&name("test"), &name(opener), &Key::parse("k").unwrap(), 12);
+        let told = stage.says(&thread, "1", 1, JudgedContent::Items(vec![primitive(question)]));
+        assert!(told[0].contains("message/ask-person"), "{told:?}");
+        let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(1));
+        let says = PersonDecision::Choose(None);
+        let ruling = Ruling { ticket, by, request, hash: None, note: Some("yes".into()), says };
+        let told = stage.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
+        let word = if decides { "=> done" } else { "=> refused approval.unknown" };
+        assert!(told.contains(&word.to_owned()), "{who}, {place}: {told:?}");
+    }
 }

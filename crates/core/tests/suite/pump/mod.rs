@@ -17,6 +17,7 @@ mod journal;
 mod loops;
 mod meetings;
 mod models;
+mod named;
 mod outside;
 mod overheard;
 mod pauses;

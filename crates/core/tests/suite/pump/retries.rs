@@ -380,7 +380,7 @@ fn d10_effects_that_the_log_has_below_the_call_are_named() {
 fn d10_of_others_only_who_operates_tries_a_thread_again_and_only_they_allow_effects() {
     let mut stage = begin_failed();
     let client = |who, roles: &[Role]| {
-        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, rate: None })
+        (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false, doors: None, rate: None })
     };
     let clients = [client("alice", &[]), client("bob", &[Role::Operate])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
@@ -457,8 +457,8 @@ fn d10_a_run_whose_steps_have_changed_keeps_its_own() {
     assert_eq!(stage.state.find_thread(&root()).unwrap().calls["1"].config, Digest([9; 32]));
 }
 
-#[test]
-fn d10_news_that_is_worked_on_goes_first_and_the_turn_still_shows_the_same() {
+/// A failed root of which news is worked on, tried again: call 3 is at work, and call 2 waits behind it.
+fn begin_behind_news() -> DecideStage {
     let mut stage = DecideStage::new();
     let mut page = composition();
     page.listeners.get_mut("agent").unwrap().timer_tell = vec![name("watch")];
@@ -473,6 +473,24 @@ fn d10_news_that_is_worked_on_goes_first_and_the_turn_still_shows_the_same() {
     assert!(told.contains(&"=> watch 3 t1 a1".to_owned()), "{told:?}");
     let told = retry(&mut stage);
     assert!(!told.iter().any(|line| line.starts_with("=> agent")), "{told:?}");
+    stage
+}
+
+#[test]
+fn b10_a_queued_run_that_is_stopped_lets_none_begin_beside_the_one_at_work() {
+    let mut stage = begin_behind_news();
+    stage.asks("k4", "agent", Some(&root()));
+    let (ticket, by) = (Ticket(9), name("operator"));
+    let order = ClientOrder::StopRun { ticket, by, thread: root(), call: 4 };
+    let told = stage.happens(EventKind::Ordered(order));
+    assert!(!told.iter().any(|line| line.starts_with("=> agent")), "{told:?}");
+    let told = stage.says(&root(), "3", 1, JudgedContent::Items(Vec::new()));
+    assert!(told.contains(&"=> agent 2 t1 a2".to_owned()), "{told:?}");
+}
+
+#[test]
+fn d10_news_that_is_worked_on_goes_first_and_the_turn_still_shows_the_same() {
+    let mut stage = begin_behind_news();
     let told = stage.says(&root(), "3", 1, JudgedContent::Items(Vec::new()));
     assert!(told.contains(&"=> agent 2 t1 a2".to_owned()), "{told:?}");
     assert_eq!(

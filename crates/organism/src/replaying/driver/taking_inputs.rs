@@ -56,7 +56,7 @@ impl ReplayDriver<'_> {
                     outside.thread.as_ref().map(|thread| thread.as_str()),
                     judge,
                 );
-                PumpInput::Asked(outside.with_verdict(message))
+                PumpInput::Asked(outside.with_verdict(message, &page.composition.organism))
             }
             ReplayInputKind::Attempted(id, state) => PumpInput::Attempting { id, state },
             ReplayInputKind::Ordered(order) => PumpInput::Ordered(order),

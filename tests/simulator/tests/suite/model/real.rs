@@ -31,6 +31,7 @@ use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::ports::{Lease, LeaseToken, Seed};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::thread_choice::ThreadChoice;
 use systole_core::types::time::Millis;
 use systole_kit::ask::PumpQuestion;
 use systole_kit::money::{Currency, Money};
@@ -237,7 +238,7 @@ impl Real {
             ticket: Ticket(1),
             client: Name::new_operator(),
             key: Key::parse(key).unwrap(),
-            thread: thread.map(|id| ThreadId::parse(id).unwrap()),
+            thread: thread.map_or(ThreadChoice::New, |id| ThreadChoice::Known(ThreadId::parse(id).unwrap())),
             payload: Ok(admitted),
             claimed: None,
             subject: None,

@@ -202,7 +202,8 @@ fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
 
 fn read_stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, EventFault> {
     Ok(match reason.to_ascii_uppercase().as_str() {
-        "STOP" if partial.has_calls() => StopReason::Tool,
+        // Mocks and servers that speak for Gemini name the end of a call as other providers do.
+        "STOP" | "FUNCTION_CALL" if partial.has_calls() => StopReason::Tool,
         "STOP" => StopReason::End,
         "MAX_TOKENS" => StopReason::Length,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"

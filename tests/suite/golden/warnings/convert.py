@@ -1,0 +1,4 @@
+"""Takes find, answers with found."""
+from systole_sdk import run
+
+run()
