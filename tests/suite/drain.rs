@@ -39,7 +39,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
 
     let talking = async move {
-        let said = || JudgedContent::Progress { words: "still here".into() };
+        let said = || JudgedContent::Progress { part: None, words: "still here".into() };
         while pump
             .send(PumpInput::Judged(JudgedDocument {
                 lease: lease.clone(),

@@ -256,6 +256,12 @@ pub struct ProgressReport {
     pub call: String,
     /// The text.
     pub words: String,
+    /// What it is of an answer on its way: `answer`, if the answer begins with it, `thinking` or `call`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// How many bytes of the answer its attempt said before, if it is `answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
     /// Whether the text is complete, as a program's is. A model's text continues its earlier text.
     #[serde(default)]
     pub whole: bool,
@@ -274,6 +280,8 @@ impl From<live_messages::LiveMessage> for ProgressReport {
             thread: said.id.thread.to_string(),
             call: said.id.call.to_string(),
             words: said.words,
+            part: said.part.map(|part| part.as_str().to_owned()),
+            at: said.before,
             whole: said.whole,
             turn: said.id.turn,
             attempt: said.id.attempt,

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use systole_core::types::flow::{JudgedContent, JudgedDocument};
 use systole_core::types::ids::{AttemptId, Name, ThreadId};
 use systole_core::types::ports::Position;
+use systole_kit::reply::AnswerPart;
 use systole_system::watched::read_watched;
 
 use super::live_words::{CallWords, SpeakingCalls};
@@ -22,6 +23,10 @@ pub struct LiveMessage {
     pub listener: Name,
     /// The attempt that it works on.
     pub id: AttemptId,
+    /// The part of the answer that it is, if it is one of a model's answer on its way.
+    pub part: Option<AnswerPart>,
+    /// How many bytes of the answer the attempt said before, if it goes on with the answer.
+    pub before: Option<u64>,
     /// The text.
     pub words: String,
     /// Whether the text is complete. If not, it continues what the model said before.
@@ -70,9 +75,10 @@ impl LiveVoice {
     pub(super) fn pass_live(&self, judged: &JudgedDocument, whole: bool) {
         let lease = &judged.lease;
         match &judged.said {
-            JudgedContent::Progress { words } => {
+            JudgedContent::Progress { part, words } => {
                 let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
-                self.say_live(LiveMessage { listener, id, words, whole, at: read_watched(&self.tail) });
+                let (part, at) = (*part, read_watched(&self.tail));
+                self.say_live(LiveMessage { listener, id, part, before: None, words, whole, at });
             }
             JudgedContent::Notice { .. } => {}
             _ => lock_kept(&self.kept).calls.end(&lease.id),
@@ -94,14 +100,15 @@ impl LiveVoice {
         lock_kept(&self.kept).calls.list_roots(after)
     }
 
-    fn say_live(&self, spoken: LiveMessage) {
+    fn say_live(&self, mut spoken: LiveMessage) {
         let mut kept = lock_kept(&self.kept);
         if kept.words.len() == limits::SPOKEN {
             kept.words.pop_front();
             kept.before = kept.before.saturating_add(1);
         }
         let end = kept.end().saturating_add(1);
-        kept.calls.add((&spoken.listener, &spoken.id), (&spoken.words, spoken.whole), end);
+        let words = (spoken.part, &*spoken.words, spoken.whole);
+        spoken.before = kept.calls.add((&spoken.listener, &spoken.id), words, end);
         kept.words.push_back(spoken);
         drop(kept);
         self.said.send_replace(end);
@@ -170,7 +177,8 @@ mod tests {
         let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::new_top(1));
         let id = AttemptId { thread, call, turn: 1, attempt: 1 };
         let listener = Name::parse("helper").unwrap();
-        LiveMessage { listener, id, words: words.to_owned(), whole: false, at: Position(at) }
+        let (words, part, before) = (words.to_owned(), None, None);
+        LiveMessage { listener, id, part, before, words, whole: false, at: Position(at) }
     }
 
     fn voice() -> LiveVoice {

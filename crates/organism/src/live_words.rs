@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
+use systole_kit::reply::AnswerPart;
 
 use crate::limits;
 
@@ -20,6 +21,8 @@ pub struct CallWords {
     text: String,
     /// Whether words before them are not kept.
     is_cut: bool,
+    /// The bytes of its answer so far.
+    answer_bytes: u64,
     /// The number of its last message among all.
     last: u64,
     /// Whether its reply came. Its record may still be on its way.
@@ -28,8 +31,15 @@ pub struct CallWords {
 
 impl CallWords {
     fn begin(listener: &Name, id: &AttemptId) -> CallWords {
-        let (listener, id) = (listener.clone(), id.clone());
-        CallWords { listener, id, text: String::new(), is_cut: false, last: 0, is_over: false }
+        CallWords {
+            listener: listener.clone(),
+            id: id.clone(),
+            text: String::new(),
+            is_cut: false,
+            answer_bytes: 0,
+            last: 0,
+            is_over: false,
+        }
     }
 
     /// The last characters, and whether there were more before them.
@@ -63,13 +73,13 @@ pub(super) struct SpeakingCalls(HashMap<(ThreadId, CallPath), CallWords>);
 
 impl SpeakingCalls {
     /// Takes the message of that number. `whole` words are a report of a program. Late words of an earlier attempt are
-    /// left out.
+    /// left out. If they go on with an answer, returns how many bytes of it the attempt said before.
     pub(super) fn add(
         &mut self,
         (listener, id): (&Name, &AttemptId),
-        (words, whole): (&str, bool),
+        (part, words, whole): (Option<AnswerPart>, &str, bool),
         number: u64,
-    ) {
+    ) -> Option<u64> {
         let AttemptId { thread, call, turn, attempt } = id;
         let place = (thread.clone(), call.clone());
         if !self.0.contains_key(&place) {
@@ -77,12 +87,18 @@ impl SpeakingCalls {
         }
         let known = self.0.entry(place).or_insert_with(|| CallWords::begin(listener, id));
         match (known.id.turn, known.id.attempt).cmp(&(*turn, *attempt)) {
-            std::cmp::Ordering::Greater => return,
+            std::cmp::Ordering::Greater => return None,
             std::cmp::Ordering::Less => *known = CallWords::begin(listener, id),
             std::cmp::Ordering::Equal => {}
         }
         known.add(words, whole);
         known.last = number;
+        let before = known.answer_bytes;
+        (part == Some(AnswerPart::Answer)).then(|| {
+            let bytes = u64::try_from(words.len()).unwrap_or(u64::MAX);
+            known.answer_bytes = before.saturating_add(bytes);
+            before
+        })
     }
 
     /// The reply of an attempt came.
@@ -129,8 +145,8 @@ mod tests {
         AttemptId { thread: ThreadId::parse(thread).unwrap(), call: CallPath::new_top(call), turn, attempt }
     }
 
-    fn say(calls: &mut SpeakingCalls, id: &AttemptId, words: (&str, bool), number: u64) {
-        calls.add((&Name::parse("helper").unwrap(), id), words, number);
+    fn say(calls: &mut SpeakingCalls, id: &AttemptId, (words, whole): (&str, bool), number: u64) {
+        calls.add((&Name::parse("helper").unwrap(), id), (None, words, whole), number);
     }
 
     fn texts(calls: &SpeakingCalls, thread: &str) -> Vec<String> {
@@ -157,6 +173,25 @@ mod tests {
         assert_eq!(texts(&calls, ONE), ["again", "below\non"], "a report has its own line");
         let roots = |after| calls.list_roots(after).iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!((roots(0), roots(6), roots(7)), (vec![ONE.into(), TWO.into()], vec![TWO.into()], vec![]));
+    }
+
+    #[test]
+    fn b18_words_of_an_answer_say_how_much_of_it_came_before() {
+        let mut calls = SpeakingCalls::default();
+        let mut add = |attempt, part, words| {
+            let helper = Name::parse("helper").unwrap();
+            calls.add((&helper, &id(ONE, 1, (1, attempt))), (part, words, false), 1)
+        };
+        let answer = Some(AnswerPart::Answer);
+        assert_eq!(add(1, Some(AnswerPart::Thinking), "hm"), None);
+        assert_eq!(
+            (add(1, answer, "gr\u{fc}n"), add(1, None, "</x>"), add(1, answer, "er")),
+            (Some(0), None, Some(5))
+        );
+        assert_eq!(
+            (add(2, answer, "blau"), add(1, answer, "late"), add(2, answer, "!")),
+            (Some(0), None, Some(4))
+        );
     }
 
     #[test]

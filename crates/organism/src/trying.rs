@@ -347,7 +347,7 @@ impl TrialHearing<'_> {
                 return Some(TurnEnd::Failure(code, retry, words));
             }
             JudgedContent::Again { code, words } => return Some(TurnEnd::Again(code, words)),
-            JudgedContent::Progress { words } => self.before.push(TrialRemark::Progress(words)),
+            JudgedContent::Progress { words, .. } => self.before.push(TrialRemark::Progress(words)),
             JudgedContent::Notice { code, words } => self.before.push(TrialRemark::Notice(code, words)),
             JudgedContent::Journal { id, entry } => {
                 let refusal = entry.err().map(|refused| refused.refusal);

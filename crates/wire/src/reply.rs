@@ -4,7 +4,7 @@
 //! does. A document comes in and a [`ListenerDocument`] goes out, or the other way round.
 
 use crate::ask::PumpQuestion;
-use crate::gate::{GateStep, XmlGate};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::journal::JournalEntry;
 use crate::limits;
 use crate::place::Fault;
@@ -38,7 +38,9 @@ pub enum ListenerDocument {
     Progress {
         /// The delivery it belongs to.
         delivery: String,
-        /// The current activity.
+        /// The part of an answer that they are, if they come from an answer on its way.
+        part: Option<AnswerPart>,
+        /// The current activity, or the next words of that part.
         words: String,
     },
     /// An entry that must be durable before the listener goes on. The pump answers it.
@@ -59,6 +61,32 @@ pub enum ListenerDocument {
         /// The question, or why it is refused.
         question: Result<PumpQuestion, Fault>,
     },
+}
+
+/// A part of an answer on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerPart {
+    /// The beginning of the listener's answer, word for word.
+    Answer,
+    /// What the model thinks before it answers.
+    Thinking,
+    /// A call that the model makes.
+    Call,
+}
+
+impl AnswerPart {
+    /// All parts.
+    pub const ALL: [AnswerPart; 3] = [AnswerPart::Answer, AnswerPart::Thinking, AnswerPart::Call];
+
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            AnswerPart::Answer => "answer",
+            AnswerPart::Thinking => "thinking",
+            AnswerPart::Call => "call",
+        }
+    }
 }
 
 /// The content of a reply.
@@ -208,7 +236,10 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
             let code = require_attribute(&mut gate, &tag, "code")?;
             ListenerDocument::Notice { delivery, code, words: gate.text_inside()? }
         }
-        "progress" => ListenerDocument::Progress { delivery, words: gate.text_inside()? },
+        "progress" => {
+            let part = read_part(&gate, &tag)?;
+            ListenerDocument::Progress { delivery, part, words: gate.text_inside()? }
+        }
         "journal" | "ask" => answered_documents::read_answered(&mut gate, &tag, delivery)?,
         _ => return Err(not_protocol(&mut gate)),
     };
@@ -217,6 +248,16 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
         Some(fault) => Err(fault),
         None => Ok(word),
     }
+}
+
+fn read_part(gate: &XmlGate<'_>, tag: &XmlTag<'_>) -> Result<Option<AnswerPart>, Fault> {
+    let Some(word) = gate.find_attribute("part") else { return Ok(None) };
+    let part = AnswerPart::ALL.into_iter().find(|part| part.as_str() == word);
+    part.map(Some).ok_or_else(|| {
+        let message = "attribute part of <progress> names no part of an answer";
+        let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_received(&*word);
+        fault.with_expected("answer, thinking or call")
+    })
 }
 
 fn not_protocol(gate: &mut XmlGate<'_>) -> Fault {

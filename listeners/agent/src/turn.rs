@@ -110,7 +110,9 @@ pub(crate) async fn ask_once(
     let asked = model::EstimatedRequest { request, tokens_in, is_single };
     let mut books = JournalLedger { line, prompt: prompt.hash, of: 0, grammars: Vec::new() };
     let (models, name) = (ask.models, &ask.spec.model);
-    Ok(match live::ask_and_show(models, name, &asked, &mut books, line).await? {
+    let terms = &ask.conversation.terms;
+    let is_answer = dialect::is_text_answer(&terms.agent, &terms.contracts);
+    Ok(match live::ask_and_show(models, (name, is_answer), &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
             TurnOutcome::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }

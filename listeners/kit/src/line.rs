@@ -9,6 +9,7 @@ use std::pin::Pin;
 use crate::ask::{BytePage, PumpQuestion, StoredBlob, ViewedPage};
 use crate::journal::{EarlierEntries, JournalEntry};
 use crate::pump_documents::PumpAnswer;
+use crate::reply::AnswerPart;
 use crate::{Fault, Payload, Place, codes};
 
 /// An answer that is still to come.
@@ -64,7 +65,9 @@ pub enum Remark {
     },
     /// A sign of life for observers.
     Progress {
-        /// What the listener is doing.
+        /// The part of an answer that they are, if they come from an answer on its way.
+        part: Option<AnswerPart>,
+        /// What the listener is doing, or the next words of that part.
         words: String,
     },
 }
@@ -99,7 +102,15 @@ impl dyn Line + '_ {
     /// # Errors
     /// If the delivery is over.
     pub async fn progress(&self, words: &str) -> Result<(), NotTaken> {
-        self.tell(Remark::Progress { words: words.to_owned() }).await
+        self.tell(Remark::Progress { part: None, words: words.to_owned() }).await
+    }
+
+    /// Shows the next words of an answer on its way: part `answer` only if the answer begins with them, word for word.
+    ///
+    /// # Errors
+    /// If the delivery is over.
+    pub async fn show_answer(&self, part: Option<AnswerPart>, words: String) -> Result<(), NotTaken> {
+        self.tell(Remark::Progress { part, words }).await
     }
 
     /// Stores bytes and returns their hash once they are on disk: SHA-256 in 64 lowercase hex digits. Use it to store a

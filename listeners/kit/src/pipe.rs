@@ -117,7 +117,7 @@ struct OpenDelivery {
 impl DeliveryLine {
     /// Reports what is being done.
     pub async fn progress(&self, words: String) {
-        self.send(ListenerDocument::Progress { delivery: self.delivery.clone(), words }).await;
+        self.send(ListenerDocument::Progress { delivery: self.delivery.clone(), part: None, words }).await;
     }
 
     /// Leaves a remark that the pump records and shows in the next turn.
@@ -129,8 +129,8 @@ impl DeliveryLine {
     /// Reports what is being done, from a thread that does not wait. Words that have no room are left out: progress is
     /// only for people who watch.
     pub fn try_progress(&self, words: &str) {
-        let document =
-            ListenerDocument::Progress { delivery: self.delivery.clone(), words: words.to_owned() };
+        let (delivery, words) = (self.delivery.clone(), words.to_owned());
+        let document = ListenerDocument::Progress { delivery, part: None, words };
         // No room, or the pump is gone.
         let _left_out = self.said.try_send(ListenerWord { document, waits: None });
     }

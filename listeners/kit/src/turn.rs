@@ -62,7 +62,8 @@ impl<'p> Turn<'p> {
 
     /// Reports what the listener is doing. Observers see it, and it renews the idle timeout.
     pub fn progress(&mut self, words: &str) {
-        let word = ListenerDocument::Progress { delivery: self.delivery_id(), words: words.to_owned() };
+        let (delivery, words) = (self.delivery_id(), words.to_owned());
+        let word = ListenerDocument::Progress { delivery, part: None, words };
         self.send(&word);
     }
 

@@ -18,7 +18,7 @@ use systole_kit::journal::{
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
 use systole_kit::pump_documents::{PumpAnswer, ReplyReceipt, write_cancel};
-use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use systole_kit::reply::{AnswerPart, Item, ListenerDocument, ReplyContent};
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -139,7 +139,8 @@ fn words() -> Vec<ListenerDocument> {
     let delivery = || text("d");
     let mut words = vec![
         ListenerDocument::Notice { delivery: delivery(), code: text("c"), words: text("w") },
-        ListenerDocument::Progress { delivery: delivery(), words: text("w") },
+        ListenerDocument::Progress { delivery: delivery(), part: None, words: text("w") },
+        ListenerDocument::Progress { delivery: delivery(), part: Some(AnswerPart::Answer), words: text("w") },
     ];
     let item = Item::plain(payload());
     for said in [

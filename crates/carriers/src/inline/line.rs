@@ -102,7 +102,7 @@ impl Line for InlineLine {
             self.post
                 .report_document(ArrivedDocument::Word(match what {
                     Remark::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
-                    Remark::Progress { words } => ListenerDocument::Progress { delivery, words },
+                    Remark::Progress { part, words } => ListenerDocument::Progress { delivery, part, words },
                 }))
                 .await;
             Ok(())

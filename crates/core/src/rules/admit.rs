@@ -179,7 +179,9 @@ pub fn judge_word(
         ListenerDocument::Notice { code, words, .. } => {
             JudgedContent::Notice { code: bounded_code(code), words: bounded_words(words) }
         }
-        ListenerDocument::Progress { words, .. } => JudgedContent::Progress { words: bounded_words(words) },
+        ListenerDocument::Progress { part, words, .. } => {
+            JudgedContent::Progress { part, words: bounded_words(words) }
+        }
         ListenerDocument::Journal { id, entry, .. } => {
             JudgedContent::Journal { id, entry: entry.map_err(|fault| refused_message(&fault, speech)) }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_wire::ask::PumpQuestion;
 use systole_wire::journal::JournalEntry;
 use systole_wire::payload::Payload;
+use systole_wire::reply::AnswerPart;
 
 use super::body_parts::{BodyHole, in_order};
 use super::codes::Code;
@@ -325,6 +326,8 @@ pub enum JudgedContent {
     },
     /// A sign of life.
     Progress {
+        /// The part of an answer that they are, if they come from an answer on its way.
+        part: Option<AnswerPart>,
         /// For the live view.
         words: String,
     },

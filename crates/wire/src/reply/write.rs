@@ -2,7 +2,7 @@
 //!
 //! A written document reads back as the same value. A [`ListenerDocument`] comes in; bytes go out.
 
-use super::{Item, ListenerDocument, ReplyContent};
+use super::{AnswerPart, Item, ListenerDocument, ReplyContent};
 use crate::envelope::{EnvelopeAddress, write_envelope_into};
 use crate::journal::EntryLabel;
 use crate::namespaces::LISTENER;
@@ -26,8 +26,9 @@ impl ListenerDocument {
                     .attr("code", code)
                     .text(words);
             }
-            Self::Progress { delivery, words } => {
-                writer.open("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
+            Self::Progress { delivery, part, words } => {
+                let progress = writer.open("progress").xmlns(LISTENER).attr("delivery", delivery);
+                progress.attr_if("part", part.map(AnswerPart::as_str)).text(words);
             }
             Self::Journal { delivery, id, entry } => {
                 let entry = entry.as_ref().map_err(Clone::clone)?;

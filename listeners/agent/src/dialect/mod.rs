@@ -25,7 +25,7 @@ use crate::contracts::AgentContracts;
 use crate::model::{EnoughCheck, StopReason};
 use crate::model_answer::HeardAnswer;
 use crate::show;
-use crate::spec::{AgentSpec, Dialect};
+use crate::spec::{AgentSpec, Dialect, OutputFormat};
 
 /// Takes an answer apart.
 pub(crate) fn read_answer(
@@ -78,6 +78,12 @@ fn refuse_own_markup(heard: &HeardAnswer, taken: &mut ReadAnswer) {
     taken.ending = None;
     taken.repairs.retain(|repair| repair.act.is_some());
     taken.add_failure("own-markup", format!("It holds <{tag}>."));
+}
+
+/// Whether an answer that is text alone is the agent's, word for word.
+pub(crate) fn is_text_answer(agent: &AgentSpec, contracts: &AgentContracts) -> bool {
+    let is_text = agent.output.format != OutputFormat::Json && agent.output.schema.is_none();
+    matches!(agent.dialect, Dialect::Plain | Dialect::Native) && is_text && contracts.json_final().is_none()
 }
 
 fn take_in_dialect(

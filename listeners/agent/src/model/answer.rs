@@ -77,6 +77,8 @@ pub struct TokenUsage {
 /// A piece of an answer while it comes in, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerPiece {
+    /// A request is sent. Pieces before it belong to one that failed.
+    Begun,
     /// Text of the answer.
     Text(String),
     /// Text of its reasoning, if the provider shows it.

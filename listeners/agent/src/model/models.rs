@@ -17,8 +17,8 @@ use super::ledger::{OutgoingRequest, RequestLedger, RequestOutcome};
 use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve_cost;
 use super::{
-    AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRateGate,
-    ModelRequest,
+    AdapterFault, AnswerPiece, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind,
+    ModelRateGate, ModelRequest,
 };
 use crate::limits;
 use crate::spec::{self, Provider};
@@ -228,7 +228,9 @@ impl Models {
                 self.sleeper.sleep(wait).await;
                 place = Some(places.acquire().await);
             }
-            let outcome = asked.ask(request.clone(), share_watcher(watcher)).await;
+            let mut watcher = share_watcher(watcher);
+            watcher(AnswerPiece::Begun);
+            let outcome = asked.ask(request.clone(), watcher).await;
             drop(place);
             let failed = outcome.as_ref().err();
             refused.note_refused(failed.and_then(|fault| asked.find_refused(&request, fault)));

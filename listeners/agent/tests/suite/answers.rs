@@ -24,7 +24,7 @@ fn e13_every_form_is_read_to_the_byte_and_the_token() {
             let words = pieces.iter().filter_map(|piece| match piece {
                 AnswerPiece::Text(text) => is_text.then_some(text.as_str()),
                 AnswerPiece::Reasoning(text) => (!is_text).then_some(text.as_str()),
-                AnswerPiece::Call { .. } => None,
+                AnswerPiece::Call { .. } | AnswerPiece::Begun => None,
             });
             words.collect()
         };

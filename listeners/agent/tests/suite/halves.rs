@@ -87,6 +87,7 @@ fn e13_halves_of_a_character_are_joined_over_events_and_shown_whole() {
             .map(|piece| match piece {
                 AnswerPiece::Text(text) | AnswerPiece::Reasoning(text) => text.clone(),
                 AnswerPiece::Call { arguments, .. } => arguments.clone(),
+                AnswerPiece::Begun => String::new(),
             })
             .collect();
         assert_eq!(shown, "a\u{1f600}b\u{1f600}\u{1f9e0}", "{form:?}");

@@ -417,7 +417,7 @@ impl Line for Kept {
         let mut heard = self.heard.lock().unwrap();
         match what {
             Remark::Notice { code, words } => heard.notices.push((code, words)),
-            Remark::Progress { words } => heard.progress.push(words),
+            Remark::Progress { words, .. } => heard.progress.push(words),
         }
         drop(heard);
         Box::pin(async { Ok(()) })

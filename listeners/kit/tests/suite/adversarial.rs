@@ -233,7 +233,11 @@ const FORGERIES: &[&str] = &[
 #[test]
 fn row_15_forged_tags_in_text_stay_text() {
     for text in FORGERIES {
-        let word = ListenerDocument::Progress { delivery: (*text).to_owned(), words: (*text).to_owned() };
+        let word = ListenerDocument::Progress {
+            delivery: (*text).to_owned(),
+            part: None,
+            words: (*text).to_owned(),
+        };
         let document = word.to_document().expect("nothing is refused");
         assert_eq!(ListenerDocument::parse(&document, &DocumentLimits::default()).expect(text), word);
     }

@@ -1,7 +1,7 @@
 //! The documents of the listener protocol: read, refused item by item, written and read back.
 
 use proptest::prelude::*;
-use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use systole_kit::reply::{AnswerPart, Item, ListenerDocument, ReplyContent};
 use systole_kit::{DocumentLimits, Payload, codes};
 
 fn read(document: &str) -> ListenerDocument {
@@ -214,7 +214,7 @@ fn the_other_documents_are_recognised() {
     );
     assert_eq!(
         read(&format!("<progress {ns} delivery='d'>page 3</progress>")),
-        ListenerDocument::Progress { delivery, words: "page 3".into() }
+        ListenerDocument::Progress { delivery, part: None, words: "page 3".into() }
     );
 }
 
@@ -332,7 +332,9 @@ fn word() -> impl Strategy<Value = ListenerDocument> {
             code,
             words
         }),
-        (named(), words()).prop_map(|(delivery, words)| ListenerDocument::Progress { delivery, words }),
+        (named(), 0..=AnswerPart::ALL.len(), words()).prop_map(|(delivery, part, words)| {
+            ListenerDocument::Progress { delivery, part: AnswerPart::ALL.get(part).copied(), words }
+        }),
         (named(), any::<u64>(), crate::journal::entry())
             .prop_map(|(delivery, id, entry)| ListenerDocument::Journal { delivery, id, entry: Ok(entry) }),
         (named(), any::<u64>(), crate::journal::question()).prop_map(|(delivery, id, question)| {

@@ -119,7 +119,7 @@ impl Speech {
             }
             Speech::Again => JudgedContent::Again { code, words },
             Speech::Notice => JudgedContent::Notice { code, words },
-            Speech::Progress => JudgedContent::Progress { words },
+            Speech::Progress => JudgedContent::Progress { part: None, words },
             Speech::Writes(id, entry) => JudgedContent::Journal { id: *id, entry: Ok(entry.clone()) },
             Speech::Asks(id, question) => JudgedContent::Ask { id: *id, question: Ok(question.clone()) },
         }

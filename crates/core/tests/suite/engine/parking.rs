@@ -95,7 +95,7 @@ fn a_reply_for_a_thread_at_work_waits_for_no_look() {
 #[test]
 fn signs_of_life_of_a_call_that_is_over_are_looked_up_nowhere() {
     let mut rig = asleep();
-    rig.says("1 t1 a1", JudgedContent::Progress { words: "still here".into() });
+    rig.says("1 t1 a1", JudgedContent::Progress { part: None, words: "still here".into() });
     rig.says("1 t1 a1", JudgedContent::Notice { code: "x".into(), words: "still here".into() });
     assert!(rig.lookup().is_none() && rig.engine.is_quiet());
 }

@@ -87,7 +87,7 @@ fn every_sort_of_word_that_is_taken_has_one_receipt() {
         failure(false),
         JudgedContent::Again { code: "x".into(), words: "no".into() },
         JudgedContent::Notice { code: "x".into(), words: "repaired".into() },
-        JudgedContent::Progress { words: "still here".into() },
+        JudgedContent::Progress { part: None, words: "still here".into() },
         asks(7, 0),
     ];
     for said in words {
