@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use super::alarm_types::{ApiAlarm, ListedFollowers};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::{self, Refusal};
@@ -58,6 +59,11 @@ impl ApiReceipt {
             key: key.to_owned(),
             repeated: receipt.repeated,
         }
+    }
+
+    /// The thread and the top call that the message began or went on with.
+    pub fn read_run(&self) -> Option<(ThreadId, u32)> {
+        ThreadId::parse(&self.thread).ok().zip(CallPath::parse(&self.call).ok().map(|call| call.top_number()))
     }
 }
 

@@ -126,7 +126,13 @@ impl UnsentWords {
             tags.extend(self.kind.element().map(|name| format!("<{name}>")));
             portions.push((None, tags));
         }
-        self.words.push_str(text);
+        match self.kind {
+            PieceKind::Text => self.words.push_str(text),
+            // They stand in an element.
+            PieceKind::Reasoning | PieceKind::Call(..) => {
+                self.words.push_str(&text.replace('&', "&amp;").replace('<', "&lt;"));
+            }
+        }
         let is_full = self.words.len() >= limits::LIVE_BYTES || self.words.contains('\n');
         if self.has_words() && (!self.begun || is_full) {
             portions.extend(self.take_words());
@@ -195,9 +201,11 @@ mod tests {
             call(1, "\"a\"}"),
             call(2, "{}"),
         ];
-        let whole =
-            concat!("<thinking>is a < b?</thinking>I look.", "<search>{\"query\":\"a\"}</search><search>{}");
-        assert_eq!(show(&pieces, AnswerPart::Thinking), (whole.to_owned(), "is a < b?".to_owned()));
+        let whole = concat!(
+            "<thinking>is a &lt; b?</thinking>I look.",
+            "<search>{\"query\":\"a\"}</search><search>{}"
+        );
+        assert_eq!(show(&pieces, AnswerPart::Thinking), (whole.to_owned(), "is a &lt; b?".to_owned()));
         assert_eq!(show(&pieces, AnswerPart::Call).1, "{\"query\":\"a\"}{}");
         assert_eq!(show(&pieces, AnswerPart::Answer).1, "I look.");
     }

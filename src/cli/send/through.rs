@@ -122,17 +122,19 @@ async fn handle_interrupt(screen: Screen, way: &ParcelWay<'_>, receipt: &ApiRece
         ParcelWay::Here(_) => " goes on at the next start",
         ParcelWay::Elsewhere(_) => " goes on",
     };
-    let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
-    let Some(thread) = thread else {
+    let Some(run) = receipt.read_run().filter(|_| spoken) else {
         return screen.say(format!("stopping; thread {}{goes_on}", receipt.thread));
     };
-    match way.cancel_thread(&thread).await {
-        OrderResult::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
+    match way.stop_run(run).await {
+        OrderResult::Done(()) => {
+            screen.say(format!("cancelled request {} of thread {}", receipt.call, receipt.thread));
+        }
         OrderResult::Refused(refusal) => refusal_text::say(screen, &refusal),
         OrderResult::NoOrganism => screen.say(describe_stopped(&receipt.thread)),
         OrderResult::Unheard(unheard) => {
-            screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));
-            screen.say(format!("  try: systole cancel {}", receipt.thread));
+            let ApiReceipt { thread, call, .. } = receipt;
+            screen.say(format!("request {call} of thread {thread} is not cancelled: {unheard}"));
+            screen.say(format!("  try: systole cancel {thread} --call {call}"));
         }
     }
 }

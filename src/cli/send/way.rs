@@ -90,11 +90,11 @@ impl ParcelWay<'_> {
         }
     }
 
-    /// Ends a thread and everything below it.
-    pub(super) async fn cancel_thread(&self, thread: &ThreadId) -> OrderResult<()> {
+    /// Ends what a message began, and everything below it. Its thread can be gone on with.
+    pub(super) async fn stop_run(&self, (thread, call): (ThreadId, u32)) -> OrderResult<()> {
         match self {
             ParcelWay::Here(organism) => {
-                match organism.handle().cancel_thread(Name::new_operator(), thread.clone()).await {
+                match organism.handle().stop_run(Name::new_operator(), thread, call).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => OrderResult::Done(()),
                     Some(SenderReply::Refused(refusal)) => {
                         OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal)))
@@ -103,8 +103,8 @@ impl ParcelWay<'_> {
                 }
             }
             ParcelWay::Elsewhere(elsewhere) => {
-                let (client, thread) = (elsewhere.client.clone(), thread.clone());
-                let cancelled = run_apart(move || client.cancel_thread(thread.as_str(), None)).await;
+                let client = elsewhere.client.clone();
+                let cancelled = run_apart(move || client.cancel_thread(thread.as_str(), Some(call))).await;
                 cancelled.map_or(OrderResult::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }

@@ -65,12 +65,10 @@ impl FollowedCall {
             match end {
                 // A client that went away loses nothing: the log has the answer.
                 WaitEnd::Told(last) => drop(to_client.send(last).await),
-                WaitEnd::Cancelled => self.cancel_thread().await,
+                WaitEnd::Cancelled => self.stop_run().await,
                 // In this revision a closed stream is how a client cancels. Another of its connections may have joined
                 // the call.
-                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => {
-                    self.cancel_thread().await
-                }
+                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => self.stop_run().await,
                 WaitEnd::Left => {}
             }
         };
@@ -79,15 +77,15 @@ impl FollowedCall {
         messages
     }
 
-    /// Ends the thread of the call, unless a person decides about it: hosts give up before a person has read. The
-    /// decision counts, and the log keeps the answer.
-    async fn cancel_thread(&self) {
+    /// Ends the call, unless a person decides about it: hosts give up before a person has read. The decision counts, and
+    /// the log keeps the answer.
+    async fn stop_run(&self) {
         if tasks::describe_wait(&self.front, &self.receipt.thread).await.is_some() {
             return;
         }
-        let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
-        // A thread that has ended just now needs no end.
-        let _ended = self.front.cancel_thread(self.client.clone(), thread).await;
+        let Some((thread, call)) = self.receipt.read_run() else { return };
+        // A call that has ended just now needs no end.
+        let _ended = self.front.stop_run(self.client.clone(), thread, call).await;
     }
 
     /// The last message for the client.

@@ -121,7 +121,7 @@ impl TaskState {
                 json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
             }
             Some((CallJudgement::Cancelled, _)) => {
-                json!({"status": "cancelled", "statusMessage": "its thread was cancelled"})
+                json!({"status": "cancelled", "statusMessage": "it was cancelled"})
             }
             Some((end, record)) => {
                 let result = results::build_end(front.composition(), &self.receipt, *end, record);
@@ -155,9 +155,9 @@ pub(super) async fn show_state(front: &OrganismHandle, client: &Name, id: &str) 
 pub(super) async fn cancel_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
     let task = find_task(front, client, id).await?;
     let done = McpRevision::Stateless.complete_result(json!({}));
-    let thread = ThreadId::parse(&task.receipt.thread).ok();
-    let Some(thread) = thread.filter(|_| task.end.is_none()) else { return Ok(done) };
-    match front.cancel_thread(client.clone(), thread).await {
+    let run = task.receipt.read_run().filter(|_| task.end.is_none());
+    let Some((thread, call)) = run else { return Ok(done) };
+    match front.stop_run(client.clone(), thread, call).await {
         Some(SenderReply::Refused(refusal)) if refusal.code != Code::EndedThread => {
             Err(RpcFault::refuse_params(refusal.message.to_string()))
         }
