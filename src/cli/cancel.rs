@@ -24,7 +24,7 @@ use systole_organism::front::OrganismHandle;
 pub(super) struct CancelCommand {
     #[command(flatten)]
     place: Place,
-    /// The thread: an id, the beginning of one, or @last
+    /// The thread: an id, the beginning of one, @last or @NAME
     #[arg(required_unless_present = "to", conflicts_with = "to")]
     thread: Option<String>,
     /// End only this top call of the thread

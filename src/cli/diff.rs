@@ -31,7 +31,7 @@ use systole_show::layout::{TextTone, paint};
 pub(super) struct Diff {
     #[command(flatten)]
     place: Place,
-    /// The first thread: its id, its beginning, or @last
+    /// The first thread: its id, its beginning, @last or @NAME
     #[arg(value_name = "THREAD")]
     one: String,
     /// The second thread

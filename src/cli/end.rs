@@ -17,7 +17,7 @@ use super::place::Place;
 pub(super) struct EndCommand {
     #[command(flatten)]
     place: Place,
-    /// The thread: an id, the beginning of one, or @last
+    /// The thread: an id, the beginning of one, @last or @NAME
     thread: String,
 }
 

@@ -50,7 +50,7 @@ const VERIFIER: &str = include_str!("export/verify.py");
 pub(super) struct ExportCommand {
     #[command(flatten)]
     place: Place,
-    /// The threads, with their children: ids, beginnings, or @last
+    /// The threads, with their children: ids, beginnings, @last or @NAME
     #[arg(required = true, value_name = "THREAD")]
     threads: Vec<String>,
     /// The file to write (the first thread's id with .zip)

@@ -42,7 +42,7 @@ pub(super) struct Log {
     place: Place,
     #[command(flatten)]
     past: PastPosition,
-    /// The thread: its id, its beginning, or @last; none: the whole log
+    /// The thread: its id, its beginning, @last or @NAME; none: the whole log
     thread: Option<String>,
     /// The first record, by number in the thread or position in the log
     #[arg(long, value_name = "SEQ|POS", conflicts_with_all = ["newest", "since"])]

@@ -44,7 +44,7 @@ pub(super) struct ResumeCommand {
 struct PauseTarget {
     #[command(flatten)]
     place: Place,
-    /// The thread: an id, the beginning of one, or @last
+    /// The thread: an id, the beginning of one, @last or @NAME
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     thread: Option<String>,
     /// Everything

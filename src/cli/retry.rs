@@ -43,7 +43,7 @@ use systole_show::columns::counted;
 pub(super) struct RetryCommand {
     #[command(flatten)]
     place: Place,
-    /// The threads: ids, the beginnings of ids, or @last
+    /// The threads: ids, the beginnings of ids, @last or @NAME
     #[arg(value_name = "THREAD", required_unless_present = "failed", conflicts_with_all = FILTERS)]
     threads: Vec<String>,
     /// All threads that failed, as far as the filter fits them

@@ -28,7 +28,7 @@ use systole_organism::steer_payload;
 pub(super) struct SteerCommand {
     #[command(flatten)]
     place: Place,
-    /// The thread: an id, the beginning of one, or @last
+    /// The thread: an id, the beginning of one, @last or @NAME
     thread: String,
     /// What to say
     text: String,
