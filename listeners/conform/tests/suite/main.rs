@@ -64,7 +64,7 @@ pub(crate) fn describe_listener(run: &[&str], more: Value) -> Value {
 
 /// How many judgements there are at a time. Each has eight checks at once with a program for each, and waits that a machine
 /// with more programs than it can run would not keep.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 3;
 static JUDGING: Mutex<usize> = Mutex::new(0);
 static JUDGED: Condvar = Condvar::new();
 
