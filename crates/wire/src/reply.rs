@@ -237,7 +237,7 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
             ListenerDocument::Notice { delivery, code, words: gate.text_inside()? }
         }
         "progress" => {
-            let part = read_part(&gate, &tag)?;
+            let part = read_part(&mut gate, &tag)?;
             ListenerDocument::Progress { delivery, part, words: gate.text_inside()? }
         }
         "journal" | "ask" => answered_documents::read_answered(&mut gate, &tag, delivery)?,
@@ -250,7 +250,7 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
     }
 }
 
-fn read_part(gate: &XmlGate<'_>, tag: &XmlTag<'_>) -> Result<Option<AnswerPart>, Fault> {
+fn read_part(gate: &mut XmlGate<'_>, tag: &XmlTag<'_>) -> Result<Option<AnswerPart>, Fault> {
     let Some(word) = gate.find_attribute("part") else { return Ok(None) };
     let part = AnswerPart::ALL.into_iter().find(|part| part.as_str() == word);
     part.map(Some).ok_or_else(|| {
