@@ -31,10 +31,10 @@ quick: prepare
 test: prepare-test
 	@$(CARGO) test --workspace --locked --no-fail-fast
 
-# Formatting and lints; a warning is an error.
+# Formatting and lints; a warning is an error. No build of tests waits for theirs.
 lint: prepare
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	@$(CARGO) clippy --workspace --all-targets --locked --target-dir $(TARGET)/lints -- --deny warnings
 
 # Figures beside their floors, in the same run; docs/reference/performance.md says how to run a part of it.
 bench: prepare

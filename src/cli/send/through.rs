@@ -16,7 +16,6 @@ use super::{
 };
 use crate::cli::refusal_text;
 use crate::cli::remote_organism::{OrganismElsewhere, report_silence};
-use systole_core::types::ids::ThreadId;
 use systole_doors::api_types::ApiReceipt;
 use systole_doors::client::DoorClient;
 
