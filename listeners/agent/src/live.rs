@@ -113,7 +113,6 @@ impl UnsentWords {
             AnswerPiece::Text(text) => (PieceKind::Text, text),
             AnswerPiece::Reasoning(text) => (PieceKind::Reasoning, text),
             AnswerPiece::Call { number, name, arguments } => {
-                self.is_answer = false;
                 (PieceKind::Call(*number, name.clone()), arguments)
             }
         };
@@ -121,6 +120,7 @@ impl UnsentWords {
         if kind != self.kind {
             portions.extend(self.take_words());
             let before = std::mem::replace(&mut self.kind, kind);
+            self.is_answer &= !matches!(before, PieceKind::Call(..));
             let mut tags = std::mem::take(&mut self.words);
             tags.extend(before.element().map(|name| format!("</{name}>")));
             tags.extend(self.kind.element().map(|name| format!("<{name}>")));

@@ -282,7 +282,7 @@ fn b18_the_words_of_an_answer_on_its_way_say_their_place_in_it() {
     let mut answers: Vec<String> = Vec::new();
     let mut calls = String::new();
     let last = loop {
-        let (_, event, data) = events.next().expect("a final");
+        let (_, event, data) = events.heard().expect("a final");
         let words = data["words"].as_str().unwrap_or_default();
         match (event.as_str(), data["part"].as_str()) {
             ("spoken", Some("answer")) => {

@@ -67,7 +67,7 @@ fn g3_a_call_is_cancelled_as_its_revision_says() {
     let waiting = || systole(folder.path(), &["log", "--json"]).kinds();
     let until_cancelled = |count: usize| {
         let end = tokio::time::Instant::now() + PATIENCE;
-        while waiting().iter().filter(|kind| *kind == "terminal/thread.cancelled").count() < count {
+        while waiting().iter().filter(|kind| *kind == "outcome/thread.cancelled").count() < count {
             assert!(tokio::time::Instant::now() < end, "it is not cancelled: {:?}", waiting());
         }
     };
@@ -100,6 +100,7 @@ fn g3_a_call_is_cancelled_as_its_revision_says() {
         answered.contains("\"resultType\":\"complete\"") && !answered.contains("cancelled"),
         "{answered}"
     );
+    assert!(!waiting().iter().any(|kind| kind.starts_with("terminal/")), "threads go on: {:?}", waiting());
     organism.interrupt();
 }
 

@@ -165,7 +165,7 @@ fn g3_a_host_over_stdio_gets_an_answer_to_every_line() {
     assert_eq!(host.asks(7, "ping", &json!({}))["id"], 7);
     assert_eq!(host.end(), Some(0));
     let log = systole(folder.path(), &["log", "--json"]);
-    assert!(log.kinds().contains(&"terminal/thread.cancelled".to_owned()), "{log:?}");
+    assert!(log.kinds().contains(&"outcome/thread.cancelled".to_owned()), "{log:?}");
 }
 
 #[test]
