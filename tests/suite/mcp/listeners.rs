@@ -157,9 +157,12 @@ fn g3_a_server_that_dies_in_a_call_is_reported_and_started_again() {
 
 #[test]
 fn g3_a_call_that_takes_too_long_is_cancelled_at_the_server_and_delays_nothing() {
-    let house = ToolHouse::rogue("hangs", "    timeout: 1s\n");
+    let house = ToolHouse::rogue("well", "    timeout: 1s\n");
     house.pinned();
     let organism = Running::organism(house.path());
+    // The server is up before it hangs, however long that takes.
+    house.until(|| house.systole(&["send", "--to", "rogue", "work"]).code == Some(0));
+    house.write("state/how", "hangs");
     says(&house.systole(&["send", "--to", "rogue", "work"]), 1, &["listener.timeout"]);
     house.until(|| house.read("state/heard").contains("notifications/cancelled"));
     house.write("state/how", "well");
