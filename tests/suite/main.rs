@@ -184,6 +184,7 @@ mod rig;
 mod roles;
 mod roles_kills;
 mod rules;
+mod runs;
 mod same_log;
 mod sandbox;
 mod schedules;

@@ -95,7 +95,8 @@ impl ProgressFollower {
         }))
     }
 
-    async fn next_shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
+    /// The same, with records as the log has them.
+    pub(super) async fn next_shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
         let ProgressFollower { follower, hearing } = self;
         let hears = async {
             match hearing {

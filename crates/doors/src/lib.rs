@@ -44,6 +44,7 @@ pub mod retry_types;
 mod retrying;
 pub mod routes;
 pub mod rpc_codes;
+mod run_follower;
 pub mod schedule_orders;
 mod shared_places;
 mod sign_in_guesses;

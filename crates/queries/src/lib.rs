@@ -45,6 +45,7 @@ pub mod questions;
 pub mod record_files;
 pub mod refusals;
 pub mod retries;
+pub mod run_events;
 pub mod runs;
 pub mod search;
 pub mod side_by_side;

@@ -255,7 +255,7 @@ fn read_part(gate: &mut XmlGate<'_>, tag: &XmlTag<'_>) -> Result<Option<AnswerPa
     let part = AnswerPart::ALL.into_iter().find(|part| part.as_str() == word);
     part.map(Some).ok_or_else(|| {
         let message = "attribute part of <progress> names no part of an answer";
-        let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_received(&*word);
+        let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_received(&word);
         fault.with_expected("answer, thinking or call")
     })
 }

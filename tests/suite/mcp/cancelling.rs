@@ -123,3 +123,37 @@ fn g3_a_host_that_gives_up_ends_nothing_while_a_person_decides() {
     assert_eq!(result(&host.asks("tools/call", &call))["structuredContent"], json!({"text": "wait"}));
     organism.interrupt();
 }
+
+#[test]
+fn g3_a_host_that_asks_again_while_a_failed_call_is_tried_again_gets_the_new_answer() {
+    let folder = house();
+    let at = folder.path();
+    let worker = std::fs::read_to_string(at.join("echo.py")).unwrap();
+    let failing = worker.replace(
+        "    reply = ET.Element(L + \"reply\", delivery=stamp.get(\"delivery\"))\n",
+        "    reply = ET.Element(L + \"reply\", delivery=stamp.get(\"delivery\"))\n    \
+         if os.path.exists(\"broken\"):\n        \
+         ET.SubElement(reply, L + \"failure\", code=\"broken\").text = \"no luck\"\n        \
+         print(ET.tostring(reply, encoding=\"unicode\"), flush=True)\n        \
+         continue\n",
+    );
+    std::fs::write(at.join("echo.py"), failing).unwrap();
+    for file in ["go", "broken"] {
+        std::fs::write(at.join(file), "").unwrap();
+    }
+    let organism = running(at);
+    let call = json!({"name": "say", "arguments": {"text": "wait"}, "_meta": {"systole/key": "k"}});
+    let host = ModelHost::guest(at);
+    let failed = result(&host.asks("tools/call", &call));
+    assert!(failed["content"][0]["text"].as_str().unwrap().contains("no luck"), "{failed}");
+    for file in ["go", "broken"] {
+        std::fs::remove_file(at.join(file)).unwrap();
+    }
+    assert_eq!(systole(at, &["retry", "@last", "--yes"]).code, Some(0));
+    let mut again = begun(at, "say", "k-again", "2025-11-25");
+    std::fs::write(at.join("go"), "").unwrap();
+    let mut answered = String::new();
+    again.read_to_string(&mut answered).unwrap();
+    assert!(answered.contains("\"isError\":false") && !answered.contains("no luck"), "{answered}");
+    organism.interrupt();
+}

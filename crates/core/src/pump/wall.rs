@@ -163,7 +163,11 @@ fn wall_ms(book: &CompositionBook, config: Digest) -> Option<u64> {
 
 /// Whether anything under a budget use is worked on, or waits for anything but persons and timers. A wait for
 /// other parts of the tree does not count here; those parts count themselves.
-fn is_working<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, budget_use: u32) -> bool {
+pub fn is_working<'t>(
+    of: &impl Fn(&ThreadId) -> Option<&'t Thread>,
+    thread: &ThreadId,
+    budget_use: u32,
+) -> bool {
     let Some(state) = of(thread) else { return false };
     let is_halted = find_halt(of, thread).is_some();
     state.calls.values().filter(|call| call.budget_use == budget_use).any(|call| {

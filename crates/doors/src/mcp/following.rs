@@ -8,15 +8,14 @@ use super::open_calls::CallSeat;
 use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::find_ending;
-use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use crate::limits;
 use crate::outcome::find_earlier_end;
+use crate::run_follower::{NextOfRun, RunFollower};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
-use systole_core::types::record::RecordKind;
 use systole_organism::front::OrganismHandle;
+use systole_queries::run_events::{RunEvent, SpokenWords};
 use systole_system::tasks::{TaskKind, start_task};
 
 /// A call that is waited for.
@@ -91,6 +90,8 @@ impl FollowedCall {
     /// The last message for the client.
     async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>) -> Value {
         let thread = ThreadId::parse(&self.receipt.thread).ok();
+        // An end up to there is over, if the call was opened again since.
+        let history = if self.receipt.repeated { self.front.end() } else { Position::default() };
         if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
             match find_earlier_end(&self.front, &self.receipt, thread).await {
                 Ok(Some((ending, record))) => return self.build_result(ending, &record),
@@ -98,10 +99,9 @@ impl FollowedCall {
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             }
         }
-        let from = Position(self.receipt.position);
-        let hearing = self.progress.is_some().then(|| self.front.listen(None, thread.clone()));
-        let mut events =
-            ProgressFollower::new(RecordFollower::follow_after(&self.front, from, thread), hearing);
+        let Some(mut run) = RunFollower::follow(&self.front, &self.receipt, None) else {
+            return self.build_cut("its receipt names no call");
+        };
         let mut steps = 0;
         let late = tokio::time::sleep(limits::TASK_PATIENCE);
         let mut late = std::pin::pin!(late);
@@ -109,7 +109,7 @@ impl FollowedCall {
         signs.reset();
         loop {
             let next = tokio::select! {
-                next = events.next() => next,
+                next = run.next() => next,
                 _ = signs.tick(), if self.progress.is_some() => {
                     let waits = tasks::describe_wait(&self.front, &self.receipt.thread).await;
                     self.send_progress(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
@@ -122,31 +122,27 @@ impl FollowedCall {
                     }
                 }
             };
-            match next {
-                Ok(Some(FollowerBatch::Records(records))) => {
-                    for record in records {
-                        if let Some(ending) = find_ending(&self.receipt, &record) {
-                            return self.build_result(ending, &record);
-                        }
-                        if let Some(words) = self.describe_wait(&record).await {
-                            self.send_progress(to_client, &mut steps, &words);
-                        }
-                    }
-                }
-                // A model's words come in pieces, and a host shows whole messages.
-                Ok(Some(FollowerBatch::Spoken(spoken))) if spoken.whole => {
-                    self.send_progress(
-                        to_client,
-                        &mut steps,
-                        &format!("{}: {}", spoken.listener, spoken.words),
-                    );
-                }
-                Ok(Some(FollowerBatch::Spoken(_))) => {}
-                Ok(None) => {
+            let event = match next {
+                Ok(NextOfRun::Event(placed)) => placed.event,
+                Ok(NextOfRun::Lost | NextOfRun::Over) => {
                     return self
                         .build_cut("the organism has stopped, and goes on with the call when it runs again");
                 }
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
+            };
+            match event {
+                RunEvent::Ended { judgement, record: (position, record) } if position > history => {
+                    return self.build_result(judgement, &ApiRecord::from_record(position, &record));
+                }
+                RunEvent::Asked(_) | RunEvent::Decided(_) => {
+                    let waits = tasks::describe_wait(&self.front, &self.receipt.thread).await;
+                    waits.into_iter().for_each(|words| self.send_progress(to_client, &mut steps, &words));
+                }
+                // A model's words come in pieces, and a host shows whole messages.
+                RunEvent::Words(SpokenWords { from, words, is_whole: true, .. }) => {
+                    self.send_progress(to_client, &mut steps, &format!("{from}: {words}"));
+                }
+                _ => {}
             }
         }
     }
@@ -161,13 +157,6 @@ impl FollowedCall {
         let key = &self.receipt.key;
         let words = format!("{why}; call again with _meta[\"{}\"] = \"{key}\" for its answer", results::KEY);
         rpc::RpcFault::refuse_unavailable(words).build_message(Some(&self.id))
-    }
-
-    /// What a call waits for since this record, if that is a person.
-    async fn describe_wait(&self, record: &ApiRecord) -> Option<String> {
-        let may_hold = RecordKind::parse(&record.kind) == Some(RecordKind::Approval);
-        (may_hold && self.progress.is_some()).then_some(())?;
-        tasks::describe_wait(&self.front, &self.receipt.thread).await
     }
 
     fn send_progress(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {

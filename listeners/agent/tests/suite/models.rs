@@ -228,8 +228,8 @@ async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_b
         Box::pin(models.ask_model("main", &ask, &mut books, watcher));
     let found = asking.await;
     assert_eq!(found, good().map_err(NoAnswer::Fault));
-    let each = [AnswerPiece::Begun, AnswerPiece::Text("x".to_owned())];
-    assert_eq!(*pieces.lock().unwrap(), each.repeat(4), "one watcher sees every attempt");
+    let each = vec![AnswerPiece::Begun, AnswerPiece::Text("x".to_owned())];
+    assert_eq!(*pieces.lock().unwrap(), vec![each; 4].concat(), "one watcher sees every attempt");
     assert_eq!(
         diary.lines(),
         [

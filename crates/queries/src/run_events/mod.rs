@@ -1,0 +1,11 @@
+//! A run, which a message from outside began, as doors tell it: one reading for all of them. Records and words on their
+//! way come in; events go out, each with the id from which a client goes on.
+
+mod cursor;
+mod event;
+mod fold;
+mod open_text;
+
+pub use cursor::RunCursor;
+pub use event::{CallPlace, PlacedEvent, RunEvent, RunRecord, SpokenWords};
+pub use fold::RunFold;

@@ -1,0 +1,172 @@
+//! What the doors tell of a run: the same events with the same ids in any process, and from each id the exact rest.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use systole_core::rules::outcome::CallJudgement;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode};
+use systole_log::sqlite;
+use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold};
+
+use crate::log_records::fixtures;
+
+type PlacedRecords = Vec<(Position, Arc<Record>)>;
+
+/// The records of a log of the fixtures, as this version opens it.
+fn read_fixture(name: &str) -> PlacedRecords {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join(name);
+    fs::copy(fixtures().join(name), &copy).unwrap();
+    read_records(&copy)
+}
+
+fn read_records(log: &Path) -> PlacedRecords {
+    let reader = sqlite::open_reading(log).unwrap();
+    let placed = reader.read_after(Position(0), usize::MAX).unwrap().into_iter();
+    placed.map(|(position, record)| (position, Arc::new(record))).collect()
+}
+
+/// Every run that a message from outside began.
+fn list_runs(records: &PlacedRecords) -> Vec<CallPlace> {
+    let requests = records.iter().filter(|(_, record)| {
+        record.header.code == Some(RecordCode::Role(MessageRole::Request))
+            && record.header.thread.parent().is_none()
+    });
+    let place = |record: &Record| CallPlace {
+        thread: record.header.thread.clone(),
+        call: record.header.call.clone().unwrap(),
+    };
+    requests.map(|(_, record)| place(record)).collect()
+}
+
+fn follow(records: &PlacedRecords, run: &CallPlace, known: Option<RunCursor>) -> (RunFold, Vec<PlacedEvent>) {
+    let mut fold = RunFold::new(run.clone(), known);
+    let is_of_run = |record: &Record| {
+        record.header.thread == run.thread && record.header.call.as_ref() == Some(&run.call)
+    };
+    let since = records.iter().skip_while(|(_, record)| !is_of_run(record));
+    let events = since.flat_map(|(position, record)| fold.take_record(*position, record)).collect();
+    (fold, events)
+}
+
+/// An event in a line, without the bytes of records.
+fn describe(placed: &PlacedEvent) -> String {
+    let short = |at: &CallPlace| format!("{} {}", at.thread.as_str().rsplit('.').next().unwrap(), at.call);
+    let what = match &placed.event {
+        RunEvent::Called { at, to, record } => format!("called {} {to} by #{}", short(at), record.0.0),
+        RunEvent::Returned { at, judgement, record } => {
+            format!("returned {} {judgement:?} by #{}", short(at), record.0.0)
+        }
+        RunEvent::Ended { judgement, record } => format!("ended {judgement:?} by #{}", record.0.0),
+        other => format!("{other:?}"),
+    };
+    let cursor = placed.cursor.map(|cursor| cursor.to_string()).unwrap_or_default();
+    format!("{cursor} {what}")
+}
+
+fn describe_all(events: &[PlacedEvent]) -> Vec<String> {
+    events.iter().map(describe).collect()
+}
+
+const LOGS: [&str; 6] = [
+    "log-v8.db",
+    "log-v3-threads.db",
+    "log-v2-threads.db",
+    "log-v2-broadcast.db",
+    "log-v2-models.db",
+    "log-v2-time.db",
+];
+
+#[test]
+fn b18_from_each_id_of_a_run_the_exact_rest_is_told() {
+    let mut kinds = BTreeSet::new();
+    for log in LOGS {
+        let records = read_fixture(log);
+        for run in list_runs(&records) {
+            let (_, whole) = follow(&records, &run, None);
+            let told = describe_all(&whole);
+            let ids: BTreeSet<String> =
+                whole.iter().filter_map(|one| Some(one.cursor?.to_string())).collect();
+            assert_eq!(ids.len(), whole.len(), "each has an id of its own: {told:#?}");
+            for (at, placed) in whole.iter().enumerate() {
+                kinds.insert(format!("{:?}", placed.event).split([' ', '(']).next().unwrap().to_owned());
+                let (fold, rest) = follow(&records, &run, placed.cursor);
+                assert_eq!(describe_all(&rest), told[at + 1..], "{log} {run:?} from {}", told[at]);
+                assert!(!fold.is_lost(Position(u64::MAX)), "{}", told[at]);
+            }
+            // Ids that this run never gave.
+            for wrong in ["1.0.1.811c9dc5", "1.1.0.811c9dc5", "1.999999.1.811c9dc5"] {
+                let (fold, _) = follow(&records, &run, Some(RunCursor::parse(wrong).unwrap()));
+                assert!(fold.is_lost(Position(u64::MAX)), "{wrong} {told:#?}");
+            }
+        }
+    }
+    let wanted = ["Asked", "Called", "Decided", "Ended", "Returned", "Started"];
+    assert!(wanted.iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
+}
+
+#[test]
+fn b18_a_run_begins_once_and_ends_as_its_record_says_and_each_return_had_its_call() {
+    for log in LOGS {
+        let records = read_fixture(log);
+        for run in list_runs(&records) {
+            let (fold, events) = follow(&records, &run, None);
+            let told = describe_all(&events);
+            assert!(matches!(events[0].event, RunEvent::Started), "{told:#?}");
+            let (mut open, mut is_over) = (BTreeSet::new(), false);
+            for placed in &events {
+                let is_start = matches!(placed.event, RunEvent::Started);
+                assert!(!is_over || is_start, "nothing comes after the end: {told:#?}");
+                match &placed.event {
+                    RunEvent::Called { at, .. } => {
+                        assert!(open.insert(at.clone()), "called twice: {told:#?}")
+                    }
+                    RunEvent::Returned { at, .. } => assert!(open.remove(at), "not called: {told:#?}"),
+                    RunEvent::Ended { judgement, record: (_, record) } => {
+                        is_over = true;
+                        let h = &record.header;
+                        let is_call = h.call.as_ref().is_none_or(|call| *call == run.call);
+                        let is_own = is_call && h.thread == run.thread;
+                        assert!(is_own, "{told:#?}");
+                        assert_eq!(CallJudgement::of_record(record), Some(*judgement));
+                    }
+                    _ => {}
+                }
+            }
+            assert!(!is_over || !fold.is_quiet(), "what is over waits for no one");
+        }
+    }
+}
+
+#[test]
+fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
+    let records = read_fixture("log-v3-threads.db");
+    let (_, events) = follow(&records, &list_runs(&records)[0], None);
+    let told = describe_all(&events).join("\n").replace(".811c9dc5", "");
+    assert_eq!(
+        told,
+        "1.2.1 Started
+1.5.1 called heat 1 agent by #5
+1.7.1 called sess-388364742678 1/1.1 tool by #7
+1.13.1 called heat 1/1.0 careful by #13
+1.16.1 returned heat 1/1.0 Failed by #16
+1.18.1 returned heat 1 Answered by #18
+1.20.1 returned sess-388364742678 1/1.1 Answered by #20
+1.23.1 called c2 1 tool by #23
+1.26.1 called late 1 tool by #26
+1.30.1 called sess-388364742678 1/2.3 guarded by #30
+1.31.1 Asked(PersonRequestId(1))
+1.34.1 called sess-388364742678 1/2.4 guarded by #34
+1.35.1 Asked(PersonRequestId(2))
+1.42.1 Decided(PersonRequestId(1))
+1.42.2 returned sess-388364742678 1/2.3 Failed by #42
+1.44.1 Decided(PersonRequestId(2))
+1.46.1 returned sess-388364742678 1/2.4 Answered by #46
+1.49.1 returned late 1 Answered by #49
+1.54.1 returned c2 1 Cancelled by #54
+1.56.2 ended Answered by #56"
+    );
+}
