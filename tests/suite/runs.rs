@@ -8,10 +8,13 @@ use std::sync::Arc;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode};
+use systole_kit::reply::AnswerPart;
 use systole_log::sqlite;
-use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold};
+use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold, SpokenWords};
 
 use crate::log_records::fixtures;
+use crate::organism::folder;
+use crate::program::systole;
 
 type PlacedRecords = Vec<(Position, Arc<Record>)>;
 
@@ -169,4 +172,60 @@ fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
 1.54.1 returned c2 1 Cancelled by #54
 1.56.2 ended Answered by #56"
     );
+}
+
+const FILE: &str = "organism: {name: hello}
+models: {main: {provider: script, file: replies.yaml}}
+agents: {helper: {model: main, dialect: native, peers: [], prompt: {identity: You help.}}}
+log: {path: ./hello.db}
+";
+
+#[test]
+fn b18_words_on_their_way_change_no_id_and_other_words_are_taken_back() {
+    let replies = "helper:\n  - {say: heard you}\n";
+    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", replies)]);
+    let asked = systole(folder.path(), &["ask", "me"]);
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    let records = read_records(&folder.path().join("hello.db"));
+    let run = list_runs(&records).remove(0);
+    let (_, silent) = follow(&records, &run, None);
+    let told = describe_all(&silent);
+    assert!(told[1].ends_with("Text(\"heard you\")") && told.len() == 3, "{told:#?}");
+    // The same run, of which someone hears words before the answer is on record.
+    let hear = |words: &str| {
+        let mut fold = RunFold::new(run.clone(), None);
+        let mut events = Vec::new();
+        for (position, record) in &records {
+            if record.header.code == Some(RecordCode::Role(MessageRole::Final)) {
+                events.extend(fold.take_words(SpokenWords {
+                    at: run.clone(),
+                    from: "helper".to_owned(),
+                    of: (1, 1),
+                    part: Some(AnswerPart::Answer),
+                    before: Some(0),
+                    words: words.to_owned(),
+                    is_whole: false,
+                }));
+            }
+            events.extend(fold.take_record(*position, record));
+        }
+        events
+    };
+    let what = |events: &[PlacedEvent]| -> Vec<String> {
+        describe_all(events).iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    };
+    let (first, rest) = ("Text(\"heard \")", "Text(\"you\")");
+    let heard = hear("heard ");
+    let end = what(&silent)[2].clone();
+    assert_eq!(what(&heard), ["Started", first, rest, &end]);
+    let ids = |events: &[PlacedEvent]| events.iter().map(|one| one.cursor.unwrap()).collect::<Vec<_>>();
+    assert_eq!(ids(&heard)[2..], ids(&silent)[1..]);
+    assert_eq!(what(&follow(&records, &run, heard[1].cursor).1), [rest, &end]);
+    // A repeated attempt said other words.
+    let other = hear("hears ");
+    let whole = "Text(\"heard you\")";
+    assert_eq!(what(&other), ["Started", "Text(\"hears \")", "Retract", whole, &end]);
+    assert_eq!(what(&follow(&records, &run, other[1].cursor).1), ["Retract", whole, &end]);
+    // All was heard before: what is left to send is nothing, and keeps its number.
+    assert_eq!(ids(&hear("heard you"))[2], ids(&silent)[2]);
 }
