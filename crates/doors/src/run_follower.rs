@@ -6,9 +6,7 @@ use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_kit::reply::AnswerPart;
 use systole_organism::front::OrganismHandle;
-use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold, SpokenWords};
-use systole_system::watched::read_watched;
-use tokio::sync::watch;
+use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, RunFold, SpokenWords};
 
 use crate::api_types::{ApiReceipt, ProgressReport};
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
@@ -17,80 +15,45 @@ use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 pub(crate) struct RunFollower {
     fold: RunFold,
     coming: ProgressFollower,
-    tail: watch::Receiver<Position>,
-    ready: VecDeque<PlacedEvent>,
-    was_quiet: bool,
-}
-
-/// The next of a run.
-pub(crate) enum NextOfRun {
-    /// An event.
-    Event(PlacedEvent),
-    /// The run never had the event that the client named.
-    Lost,
-    /// The pump has ended. The next one knows more.
-    Over,
+    ready: VecDeque<RunEvent>,
 }
 
 impl RunFollower {
-    /// Follows the run of a message, from the event after the one that the client named. `None` if the receipt names no
-    /// run.
+    /// Follows the run of a message, with the words on their way if they are wanted. `None` if the receipt names no run.
     pub(crate) fn follow(
         front: &OrganismHandle,
         receipt: &ApiReceipt,
-        known: Option<RunCursor>,
+        wants_words: bool,
     ) -> Option<RunFollower> {
-        let thread = ThreadId::parse(&receipt.thread).ok()?;
-        let call = CallPath::parse(&receipt.call).ok()?;
-        let from = Position(receipt.position);
+        let (thread, call) = receipt.read_run()?;
         let before = Position(receipt.position.saturating_sub(1));
-        let hearing = front.listen(Some(from), Some(thread.clone()));
+        let hearing = wants_words.then(|| front.listen(None, Some(thread.clone())));
         let records = RecordFollower::follow_after(front, before, Some(thread.clone()));
         Some(RunFollower {
-            fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call.top_number()) }, known),
-            coming: ProgressFollower::new(records, Some(hearing)),
-            tail: front.tail(),
+            fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None),
+            coming: ProgressFollower::new(records, hearing),
             ready: VecDeque::new(),
-            was_quiet: false,
         })
     }
 
-    /// The next event. It may be dropped while it waits: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<NextOfRun, LogFault> {
+    /// The next event; `None` once the pump has ended. It may be dropped while it waits: nothing is lost.
+    pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Ok(NextOfRun::Event(event));
+                return Ok(Some(event));
             }
-            match self.coming.next_shared().await? {
+            let events: Vec<PlacedEvent> = match self.coming.next_shared().await? {
                 Some(FollowerBatch::Records(records)) => {
-                    for placed in &records {
-                        self.ready.extend(self.fold.take_record(placed.position, &placed.record));
-                    }
-                    let Some(last) = records.last().map(|placed| placed.position) else { continue };
-                    if self.fold.is_lost(last) {
-                        return Ok(NextOfRun::Lost);
-                    }
-                    self.note_quiet(last);
+                    let placed = records.iter().map(|one| (one.position, &one.record));
+                    placed.flat_map(|(position, record)| self.fold.take_record(position, record)).collect()
                 }
                 Some(FollowerBatch::Spoken(report)) => {
-                    let spoken = read_report(report).into_iter();
-                    self.ready.extend(spoken.flat_map(|spoken| self.fold.take_words(spoken)));
+                    read_report(report).map(|spoken| self.fold.take_words(spoken)).unwrap_or_default()
                 }
-                None => return Ok(NextOfRun::Over),
-            }
+                None => return Ok(None),
+            };
+            self.ready.extend(events.into_iter().map(|placed| placed.event));
         }
-    }
-
-    /// At the end of the log for now, says once that the run waits for persons alone.
-    fn note_quiet(&mut self, last: Position) {
-        if last < read_watched(&self.tail) {
-            return;
-        }
-        let is_quiet = self.fold.is_quiet();
-        if is_quiet && !self.was_quiet {
-            self.ready.push_back(PlacedEvent { cursor: None, event: RunEvent::Quiet });
-        }
-        self.was_quiet = is_quiet;
     }
 }
 

@@ -71,7 +71,7 @@ impl LiveVoice {
         LiveVoice { kept: Arc::default(), said: watch::channel(0).0, tail }
     }
 
-    /// Passes on a message if it is for the live view only. Any other one but a notice ends what its attempt says.
+    /// Passes on a message if it is for the live view only. A reply ends what its attempt says.
     pub(super) fn pass_live(&self, judged: &JudgedDocument, whole: bool) {
         let lease = &judged.lease;
         match &judged.said {
@@ -80,8 +80,11 @@ impl LiveVoice {
                 let (part, at) = (*part, read_watched(&self.tail));
                 self.say_live(LiveMessage { listener, id, part, before: None, words, whole, at });
             }
-            JudgedContent::Notice { .. } => {}
-            _ => lock_kept(&self.kept).calls.end(&lease.id),
+            JudgedContent::Notice { .. } | JudgedContent::Journal { .. } | JudgedContent::Ask { .. } => {}
+            JudgedContent::Items(_)
+            | JudgedContent::Failure { .. }
+            | JudgedContent::Away { .. }
+            | JudgedContent::Again { .. } => lock_kept(&self.kept).calls.end(&lease.id),
         }
     }
 

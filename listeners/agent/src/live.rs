@@ -40,7 +40,7 @@ pub(crate) async fn ask_and_show<L: RequestLedger>(
             biased;
             answered = &mut asking => return Ok(answered),
             Some(piece) = pieces.recv() => {
-                if unsent.words.is_empty() {
+                if !unsent.has_words() {
                     moment.set(tokio::time::sleep(limits::LIVE_PAUSE));
                 }
                 if is_cut.load(Ordering::Relaxed) {
@@ -108,6 +108,9 @@ impl UnsentWords {
             // What was sent belongs to a request that failed.
             AnswerPiece::Begun => {
                 self.is_answer &= !self.has_sent;
+                if self.kind == PieceKind::Text {
+                    self.words.clear();
+                }
                 return Vec::new();
             }
             AnswerPiece::Text(text) => (PieceKind::Text, text),
@@ -219,6 +222,8 @@ mod tests {
         );
         assert_eq!(answer(&[AnswerPiece::Begun, text("One"), AnswerPiece::Begun, text("One again")]), "One");
         assert_eq!(answer(&[text(" "), AnswerPiece::Begun, text("One")]), "One", "nothing was sent before");
+        let broken = [reasoning("hm"), text("Part"), AnswerPiece::Begun, text("One")];
+        assert_eq!(answer(&broken), "One", "what was not sent of the request that failed is dropped");
         assert_eq!(answer(&[text("<think>hm</think>"), text("One")]), "");
         assert_eq!(answer(&[text("One "), call(1, "{}"), text("two")]), "One");
         let mut other = UnsentWords::new(false);

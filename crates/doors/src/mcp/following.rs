@@ -10,7 +10,7 @@ use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::limits;
 use crate::outcome::find_earlier_end;
-use crate::run_follower::{NextOfRun, RunFollower};
+use crate::run_follower::RunFollower;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
@@ -46,7 +46,7 @@ impl FollowedCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
     pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(limits::TASK_MESSAGES);
-        seat.set_thread(&self.receipt.thread);
+        seat.set_run(&self.receipt);
         let work = async move {
             let cancelled = seat.cancelled.take();
             let is_cancelled = async {
@@ -79,7 +79,7 @@ impl FollowedCall {
     /// Ends the call, unless a person decides about it: hosts give up before a person has read. The decision counts, and
     /// the log keeps the answer.
     async fn stop_run(&self) {
-        if tasks::describe_wait(&self.front, &self.receipt.thread).await.is_some() {
+        if tasks::describe_wait(&self.front, &self.receipt).await.is_some() {
             return;
         }
         let Some((thread, call)) = self.receipt.read_run() else { return };
@@ -99,7 +99,7 @@ impl FollowedCall {
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             }
         }
-        let Some(mut run) = RunFollower::follow(&self.front, &self.receipt, None) else {
+        let Some(mut run) = RunFollower::follow(&self.front, &self.receipt, self.progress.is_some()) else {
             return self.build_cut("its receipt names no call");
         };
         let mut steps = 0;
@@ -111,7 +111,7 @@ impl FollowedCall {
             let next = tokio::select! {
                 next = run.next() => next,
                 _ = signs.tick(), if self.progress.is_some() => {
-                    let waits = tasks::describe_wait(&self.front, &self.receipt.thread).await;
+                    let waits = tasks::describe_wait(&self.front, &self.receipt).await;
                     self.send_progress(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
                     continue;
                 }
@@ -123,8 +123,8 @@ impl FollowedCall {
                 }
             };
             let event = match next {
-                Ok(NextOfRun::Event(placed)) => placed.event,
-                Ok(NextOfRun::Lost | NextOfRun::Over) => {
+                Ok(Some(event)) => event,
+                Ok(None) => {
                     return self
                         .build_cut("the organism has stopped, and goes on with the call when it runs again");
                 }
@@ -134,8 +134,8 @@ impl FollowedCall {
                 RunEvent::Ended { judgement, record: (position, record) } if position > history => {
                     return self.build_result(judgement, &ApiRecord::from_record(position, &record));
                 }
-                RunEvent::Asked(_) | RunEvent::Decided(_) => {
-                    let waits = tasks::describe_wait(&self.front, &self.receipt.thread).await;
+                RunEvent::Asked(_) | RunEvent::Decided(_) if self.progress.is_some() => {
+                    let waits = tasks::describe_wait(&self.front, &self.receipt).await;
                     waits.into_iter().for_each(|words| self.send_progress(to_client, &mut steps, &words));
                 }
                 // A model's words come in pieces, and a host shows whole messages.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::rpc::RpcFault;
+use crate::api_types::ApiReceipt;
 use crate::limits::OPEN_CALLS;
 use systole_core::types::ids::Name;
 
@@ -18,13 +19,16 @@ pub(super) struct CallName {
     pub(super) id: String,
 }
 
+/// A thread, and the call in it.
+type RunName = (String, String);
+
 /// What is known of the waiting calls.
 #[derive(Default)]
 struct CallWaits {
     /// The calls that can be cancelled. One that is cancelled keeps its name until it has ended.
     named: HashMap<CallName, Option<oneshot::Sender<()>>>,
-    /// How many wait for each thread: several requests with one key are one call.
-    threads: HashMap<String, usize>,
+    /// How many wait for each run: several requests with one key are one call.
+    runs: HashMap<RunName, usize>,
 }
 
 /// The waiting calls.
@@ -44,7 +48,7 @@ pub(super) struct CallSeat {
     /// Tells that the client cancels the call. Without a session it cannot.
     pub(super) cancelled: Option<oneshot::Receiver<()>>,
     name: Option<CallName>,
-    thread: Option<String>,
+    run: Option<RunName>,
     waiting: Arc<Mutex<CallWaits>>,
     _seat: OwnedSemaphorePermit,
 }
@@ -69,7 +73,7 @@ impl WaitingMcpCalls {
             waiting.named.insert(name.clone(), Some(cancel));
             cancelled = Some(is_cancelled);
         }
-        Ok(CallSeat { cancelled, name, thread: None, waiting: self.waiting.clone(), _seat: seat })
+        Ok(CallSeat { cancelled, name, run: None, waiting: self.waiting.clone(), _seat: seat })
     }
 
     /// Cancels a call. Does nothing if the call has ended.
@@ -81,26 +85,27 @@ impl WaitingMcpCalls {
 }
 
 impl CallSeat {
-    /// Says which thread the call is in.
-    pub(super) fn set_thread(&mut self, thread: &str) {
-        *lock_calls(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
-        self.thread = Some(thread.to_owned());
+    /// Says what the call is in the log.
+    pub(super) fn set_run(&mut self, receipt: &ApiReceipt) {
+        let run = (receipt.thread.clone(), receipt.call.clone());
+        *lock_calls(&self.waiting).runs.entry(run.clone()).or_default() += 1;
+        self.run = Some(run);
     }
 
-    /// Ends the wait. Returns whether no one else waits for the thread.
+    /// Ends the wait. Returns whether no one else waits for the same.
     pub(super) fn leave_call(mut self) -> bool {
         self.stop_waiting()
     }
 
     fn stop_waiting(&mut self) -> bool {
-        let Some(thread) = self.thread.take() else { return true };
+        let Some(run) = self.run.take() else { return true };
         let mut waiting = lock_calls(&self.waiting);
-        let left = waiting.threads.get_mut(&thread).map_or(0, |count| {
+        let left = waiting.runs.get_mut(&run).map_or(0, |count| {
             *count -= 1;
             *count
         });
         if left == 0 {
-            waiting.threads.remove(&thread);
+            waiting.runs.remove(&run);
         }
         left == 0
     }

@@ -7,7 +7,7 @@ use super::results;
 use super::revision::McpRevision;
 use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::find_ending;
+use crate::ending::{find_ending, is_reopening};
 use crate::limits;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
@@ -72,13 +72,19 @@ fn read_task(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<T
     for placed in reader.records_of(&thread, seq + 1) {
         let (position, record) = placed?;
         let record = ApiRecord::from_record(position, &record);
-        state.touched.clone_from(&record.time);
-        if let Some(end) = find_ending(&state.receipt, &record) {
+        if state.end.is_none() {
+            state.touched.clone_from(&record.time);
+        }
+        // A call that failed may have been tried again: its newest end counts.
+        if is_reopening(&state.receipt, &record) {
+            state.end = None;
+        } else if let Some(end) = find_ending(&state.receipt, &record).filter(|_| state.end.is_none()) {
             state.end = Some((end, record));
-            return Ok(Some(state));
         }
     }
-    state.held = list_held(reader, &thread)?.iter().map(ToString::to_string).collect();
+    if let Some((thread, call)) = state.receipt.read_run().filter(|_| state.end.is_none()) {
+        state.held = list_held(reader, &thread, call)?.iter().map(ToString::to_string).collect();
+    }
     Ok(Some(state))
 }
 
@@ -97,10 +103,10 @@ fn describe_holders(held: &[String]) -> Option<String> {
     (!held.is_empty()).then(|| format!("waits for {}: a person decides", held.join(", ")))
 }
 
-/// What a thread waits for, if that is a person. If the log cannot be read here, nothing is said.
-pub(super) async fn describe_wait(front: &OrganismHandle, thread: &str) -> Option<String> {
-    let (reader, thread) = (front.reader().clone(), ThreadId::parse(thread).ok()?);
-    let looked = tokio::task::spawn_blocking(move || list_held(&*reader, &thread)).await;
+/// What a call waits for, if that is a person. If the log cannot be read here, nothing is said.
+pub(super) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) -> Option<String> {
+    let (reader, (thread, call)) = (front.reader().clone(), receipt.read_run()?);
+    let looked = tokio::task::spawn_blocking(move || list_held(&*reader, &thread, call)).await;
     let held = looked.ok()?.ok()?;
     describe_holders(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
@@ -158,7 +164,9 @@ pub(super) async fn cancel_task(front: &OrganismHandle, client: &Name, id: &str)
     let run = task.receipt.read_run().filter(|_| task.end.is_none());
     let Some((thread, call)) = run else { return Ok(done) };
     match front.stop_run(client.clone(), thread, call).await {
-        Some(SenderReply::Refused(refusal)) if refusal.code != Code::EndedThread => {
+        Some(SenderReply::Refused(refusal))
+            if !matches!(refusal.code, Code::EndedThread | Code::ClosedCall) =>
+        {
             Err(RpcFault::refuse_params(refusal.message.to_string()))
         }
         Some(_) => Ok(done),

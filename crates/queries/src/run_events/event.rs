@@ -84,8 +84,6 @@ pub enum RunEvent {
     Decided(PersonRequestId),
     /// Work waits for someone who is away.
     Away(String),
-    /// All open work waits for persons.
-    Quiet,
     /// It is over.
     Ended {
         /// How.

@@ -96,7 +96,11 @@ impl RunFold {
             return Vec::new();
         }
         let live = |event| vec![PlacedEvent { cursor: None, event }];
-        match spoken.part.filter(|_| spoken.at == self.run) {
+        let part = spoken.part.filter(|_| spoken.at == self.run);
+        if part.is_some() && self.is_past(spoken.of) {
+            return Vec::new();
+        }
+        match part {
             None => live(RunEvent::Words(spoken)),
             Some(AnswerPart::Answer) => {
                 let Some(before) = spoken.before else { return Vec::new() };
@@ -109,6 +113,13 @@ impl RunFold {
             }
             Some(AnswerPart::Call) => Vec::new(),
         }
+    }
+
+    /// Whether an attempt at the run's own call is over.
+    fn is_past(&self, of: (u32, u32)) -> bool {
+        let thread = self.threads.get(&self.run.thread);
+        let call = thread.and_then(|thread| thread.calls.get(&self.run.call));
+        call.is_some_and(|call| of < (call.settled + 1, call.attempts.max(1)))
     }
 
     /// Whether all that is open waits for persons. It holds where the log ends for now: in the middle of what the pump
@@ -144,7 +155,9 @@ impl RunFold {
     /// Who the call of a record waits for.
     fn find_away(&self, record: &Record) -> Option<String> {
         let h = &record.header;
-        let call = self.threads.get(&h.thread)?.calls.get(h.call.as_ref()?)?;
+        let at = CallPlace { thread: h.thread.clone(), call: h.call.clone()? };
+        let thread = self.threads.get(&at.thread).filter(|_| self.is_below(&at))?;
+        let call = thread.calls.get(&at.call)?;
         call.waits.as_ref().map(|waits| waits.outage.clone())
     }
 
