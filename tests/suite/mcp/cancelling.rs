@@ -27,7 +27,21 @@ fn g3_a_client_cancels_its_task() {
 /// Begins a call of `say`, which waits for the file `go`, or of `ask`, which waits for a person. Returns its connection,
 /// which has answered so far with the head of a stream: then the call is on record.
 fn begun(folder: &std::path::Path, tool: &str, session: &str, revision: &str) -> std::net::TcpStream {
-    let meta = json!({"progressToken": 1, "systole/key": session.trim_end_matches("-again")});
+    begun_in(folder, tool, session, revision, None)
+}
+
+/// The same in a thread of the host.
+fn begun_in(
+    folder: &std::path::Path,
+    tool: &str,
+    session: &str,
+    revision: &str,
+    thread: Option<&str>,
+) -> std::net::TcpStream {
+    let mut meta = json!({"progressToken": 1, "systole/key": session.trim_end_matches("-again")});
+    if let Some(thread) = thread {
+        meta["systole/thread"] = json!(thread);
+    }
     let bearer = format!("Bearer {}", guest(folder));
     let mut params = json!({"name": tool, "arguments": {"text": "wait"}, "_meta": meta});
     let mut headers = vec![
@@ -149,11 +163,50 @@ fn g3_a_host_that_asks_again_while_a_failed_call_is_tried_again_gets_the_new_ans
     for file in ["go", "broken"] {
         std::fs::remove_file(at.join(file)).unwrap();
     }
+    let meta = &failed["_meta"];
+    let task = json!({"taskId": format!(
+        "{}.1.{}",
+        meta["systole/thread"].as_str().unwrap(),
+        meta["systole/record"].as_str().unwrap()
+    )});
+    let of_tasks = ModelHost::guest(at).with_tasks();
+    assert_eq!(result(&of_tasks.states("tasks/get", &task))["status"], "completed");
     assert_eq!(systole(at, &["retry", "@last", "--yes"]).code, Some(0));
+    assert_eq!(result(&of_tasks.states("tasks/get", &task))["status"], "working", "it is tried again");
     let mut again = begun(at, "say", "k-again", "2025-11-25");
     std::fs::write(at.join("go"), "").unwrap();
     let mut answered = String::new();
     again.read_to_string(&mut answered).unwrap();
     assert!(answered.contains("\"isError\":false") && !answered.contains("no luck"), "{answered}");
+    organism.interrupt();
+}
+
+#[test]
+fn g3_a_queued_call_is_cancelled_while_a_person_decides_about_the_one_before() {
+    let folder = house();
+    let at = folder.path();
+    let organism = running(at);
+    let host = ModelHost::guest(at);
+    let mut first = begun(at, "ask", "s1", "2025-11-25");
+    let records = || systole(at, &["log", "--json"]).json_lines();
+    let thread = records().iter().find(|record| record["code"] == "request").unwrap()["thread"].clone();
+    let queued = begun_in(at, "say", "s2", "2025-11-25", thread.as_str());
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(host.raw("POST", &cancel.to_string(), &[("Mcp-Session-Id", "s2")]).status, 202);
+    let end = tokio::time::Instant::now() + PATIENCE;
+    let cancelled = loop {
+        let found = records().into_iter().find(|record| record["code"] == "thread.cancelled");
+        if let Some(found) = found {
+            break found;
+        }
+        assert!(tokio::time::Instant::now() < end, "{:?}", records());
+    };
+    assert_eq!((&cancelled["call"], &cancelled["kind"]), (&json!("2"), &json!("outcome")), "{cancelled}");
+    drop(queued);
+    std::fs::write(at.join("go"), "").unwrap();
+    assert_eq!(systole(at, &["approve", "a1"]).code, Some(0));
+    let mut answered = String::new();
+    first.read_to_string(&mut answered).unwrap();
+    assert!(answered.contains("\"isError\":false"), "{answered}");
     organism.interrupt();
 }
