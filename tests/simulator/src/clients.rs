@@ -333,7 +333,10 @@ impl Crowd {
         match self.letters.get(&ticket.0)? {
             Letter::Order { order, .. } => order.thread(),
             Letter::Message { client, message, .. } => {
-                self.clients.get(*client)?.messages.get(*message)?.thread.known()
+                match &self.clients.get(*client)?.messages.get(*message)?.thread {
+                    ThreadChoice::Known(thread) => Some(thread),
+                    ThreadChoice::New | ThreadChoice::Named(_) => None,
+                }
             }
         }
     }

@@ -74,16 +74,6 @@ pub enum ThreadChoice {
     Known(ThreadId),
 }
 
-impl ThreadChoice {
-    /// The thread, where the message names one by its id.
-    pub fn known(&self) -> Option<&ThreadId> {
-        match self {
-            ThreadChoice::Known(thread) => Some(thread),
-            ThreadChoice::New | ThreadChoice::Named(_) => None,
-        }
-    }
-}
-
 /// A root that a message from outside opens or continues, by what its id is made of.
 #[derive(Clone, Debug)]
 pub struct SoughtRoot {
