@@ -148,7 +148,16 @@ fn name_class(found: &PayloadFinding, beyond: &[String], has_any: bool) -> Optio
     let says = |words: &[&str]| words.iter().any(|word| found.message.contains(word));
     let is_at = |names: &[&str]| names.iter().any(|name| found.path.ends_with(&format!("/{name}")));
     let calendar = ["is not a date", "is not a time", "is not a duration", "before", "after"];
-    let between = ["is missing", "comes ", "in its place", "is not known in", "is needed", "not allowed"];
+    let between = [
+        "is missing",
+        "comes ",
+        "in its place",
+        "is not known in",
+        "is needed",
+        "not allowed",
+        "cannot be beside",
+    ];
+    let any = ["of another namespace", "is not known in", "one element too many in", "has no namespace"];
     if says(&calendar) || is_at(&["date", "dateTime", "time", "duration"]) {
         Some("the calendar, and bounds of dates and times")
     } else if is_at(&["NMTOKEN", "Name", "NCName", "language", "anyURI"]) {
@@ -157,7 +166,7 @@ fn name_class(found: &PayloadFinding, beyond: &[String], has_any: bool) -> Optio
         Some("NaN beside a bound")
     } else if !beyond.is_empty() && says(&between) {
         Some("rules between parts")
-    } else if has_any && says(&["of another namespace", "is not known in"]) {
+    } else if has_any && says(&any) {
         Some("what xs:any admits")
     } else {
         None
