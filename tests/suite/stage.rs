@@ -152,6 +152,7 @@ impl Cast {
             loops: None,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
+            doors: Default::default(),
             sections: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();

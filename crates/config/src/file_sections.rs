@@ -13,6 +13,7 @@ use super::budgets::{BudgetKeys, LoopKeys};
 use super::bus::{BusBroker, BusDeclaration};
 use super::clients::ClientMap;
 use super::diagnostics::Diagnostics;
+use super::doors::DoorKeys;
 use super::followers::FollowerMap;
 use super::forms::{
     AnyText, CountWithin, NameSet, PartyName, SizeWithin, TimeWithin, WordOf, read_parsed, word_choice,
@@ -50,6 +51,7 @@ section! {
         follow: default(Vec::new()) <FollowerMap> "receivers outside that get the events or the traces of the log while the organism runs, by name";
         schedules: default(Vec::new()) <ScheduleMap> "messages that are sent at certain times while the organism runs, by name";
         console: below <ConsoleKeys> "the HTTP door";
+        doors: below <DoorKeys> "doors for programs that speak the protocol of others; the routes, the pages and the MCP server need no key";
         clients: default(Vec::new()) <ClientMap> "clients that may connect from outside, in addition to the operator, by name";
         payloads: optional("none") <PayloadMap> "payloads in the compact form, by name";
         schemas: default(Vec::new()) <NameSet> "XSDs whose elements every listener may name, paths from this file's folder";

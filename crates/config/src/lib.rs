@@ -22,6 +22,7 @@ mod compose;
 mod delivery;
 mod diagnostic;
 mod diagnostics;
+mod doors;
 mod drawing;
 mod eject;
 mod era;
@@ -410,6 +411,7 @@ fn check(
         loops: era.has_budgets.then(|| declared.keys.loops.limits()),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
+        doors: declared.keys.doors.settings(),
         sections: sections_of(&root, &following.workflows),
     };
     let schedules = schedules::make_payloads(&mut diagnostics, timed, &composition, !shelf.is_proved());

@@ -35,6 +35,12 @@ impl RecordFollower {
         RecordFollower { following: front.follow(at, thread), seat }
     }
 
+    /// Says, with no records, where it has returned all that the log has of its thread.
+    pub(super) fn with_end_told(mut self) -> RecordFollower {
+        self.following = self.following.with_end_told();
+        self
+    }
+
     /// Follows the whole log at a pace, if it follows the whole log.
     fn with_pace(mut self) -> RecordFollower {
         self.following = self.following.with_pace(limits::EVENT_PACE);
@@ -48,6 +54,11 @@ impl RecordFollower {
             .next_shared()
             .await?
             .map(|records| records.iter().map(|placed| read_record(placed)).collect()))
+    }
+
+    /// Whether it has returned all that the log has of its thread.
+    fn has_caught_up(&self) -> bool {
+        self.following.has_caught_up()
     }
 
     /// The same records, as the log has them.
@@ -93,6 +104,16 @@ impl ProgressFollower {
             }
             FollowerBatch::Spoken(spoken) => FollowerBatch::Spoken(spoken),
         }))
+    }
+
+    /// Listens from now on.
+    pub(super) fn listen(&mut self, hearing: LiveObserver) {
+        self.hearing = Some(hearing);
+    }
+
+    /// Whether it has returned all that the log has of its thread.
+    pub(super) fn has_caught_up(&self) -> bool {
+        self.follower.has_caught_up()
     }
 
     /// The same, with records as the log has them.

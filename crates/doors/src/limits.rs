@@ -163,6 +163,21 @@ pub(crate) const TOOL_NAME_BYTES: usize = 64;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
 
+// Chats
+
+/// Messages of a chat, whose client sends all of them again with each one.
+pub(crate) const CHAT_MESSAGES: usize = 2_000;
+/// Bytes of a chat: eight times the largest message.
+pub(crate) const CHAT_BYTES: usize = 8 << 20;
+/// Chats of one client whose threads are known, the newest.
+pub(crate) const CHATS: usize = 4_096;
+/// Milliseconds in which the same bytes are the same message, if the client says that it repeats them.
+pub(crate) const CHAT_RETRY_MS: u64 = 600_000;
+/// Keys of a request that are named as ignored.
+pub(crate) const IGNORED_KEYS: usize = 32;
+/// How long a client that reads nothing is waited for. Its run goes on.
+pub(crate) const STALLED: Duration = Duration::from_secs(60);
+
 // Reading
 
 /// Records, threads, requests or hits of one part, if no number is given.

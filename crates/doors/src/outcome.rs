@@ -11,6 +11,7 @@ use crate::limits::{self, LONGEST_WAIT};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
 
@@ -71,6 +72,19 @@ async fn wait_for_end(
         }
     }
     Ok(None)
+}
+
+/// How the call of a receipt has ended, with its record, if it has.
+pub(super) async fn find_earlier_record(
+    front: &OrganismHandle,
+    receipt: &ApiReceipt,
+) -> Result<Option<(CallJudgement, Record)>, LogFault> {
+    let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
+    let Some((judgement, found)) = find_earlier_end(front, receipt, &thread).await? else { return Ok(None) };
+    let (reader, seq) = (front.reader().clone(), found.seq);
+    let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, 1)).await;
+    let read = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
+    Ok(read.into_iter().next().map(|(_, record)| (judgement, record)))
 }
 
 /// The same if the call has ended. One that is waited for again may have ended long ago, so its thread alone is read.

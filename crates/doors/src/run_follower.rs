@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use futures_util::FutureExt as _;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_kit::reply::AnswerPart;
@@ -13,9 +14,18 @@ use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 
 /// One run, and how far its events were told.
 pub(crate) struct RunFollower {
+    front: OrganismHandle,
+    thread: ThreadId,
+    /// The position before its message.
+    before: Position,
+    /// Up to there, nothing is told.
+    told: Position,
     fold: RunFold,
     coming: ProgressFollower,
     ready: VecDeque<RunEvent>,
+    /// Whether words on their way are wanted, and not listened to yet.
+    wants_words: bool,
+    is_quiet: bool,
 }
 
 impl RunFollower {
@@ -25,14 +35,29 @@ impl RunFollower {
         receipt: &ApiReceipt,
         wants_words: bool,
     ) -> Option<RunFollower> {
+        RunFollower::follow_after(front, receipt, wants_words, Position::default())
+    }
+
+    /// The same without what the records up to `told` say.
+    pub(crate) fn follow_after(
+        front: &OrganismHandle,
+        receipt: &ApiReceipt,
+        wants_words: bool,
+        told: Position,
+    ) -> Option<RunFollower> {
         let (thread, call) = receipt.read_run()?;
         let before = Position(receipt.position.saturating_sub(1));
-        let hearing = wants_words.then(|| front.listen(None, Some(thread.clone())));
-        let records = RecordFollower::follow_after(front, before, Some(thread.clone()));
+        let records = RecordFollower::follow_after(front, before, Some(thread.clone())).with_end_told();
         Some(RunFollower {
+            front: front.clone(),
+            thread: thread.clone(),
+            before,
+            told,
             fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None),
-            coming: ProgressFollower::new(records, hearing),
+            coming: ProgressFollower::new(records, None),
             ready: VecDeque::new(),
+            wants_words,
+            is_quiet: false,
         })
     }
 
@@ -42,10 +67,21 @@ impl RunFollower {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            let events: Vec<PlacedEvent> = match self.coming.next_shared().await? {
+            let batch = match self.coming.next_shared().now_or_never() {
+                Some(batch) => batch?,
+                None if self.coming.has_caught_up() && self.look_around() => continue,
+                None => self.coming.next_shared().await?,
+            };
+            let events: Vec<PlacedEvent> = match batch {
                 Some(FollowerBatch::Records(records)) => {
+                    self.is_quiet &= records.is_empty();
                     let placed = records.iter().map(|one| (one.position, &one.record));
-                    placed.flat_map(|(position, record)| self.fold.take_record(position, record)).collect()
+                    let told = self.told;
+                    let take = |(position, record)| {
+                        let events = self.fold.take_record(position, record);
+                        if position > told { events } else { Vec::new() }
+                    };
+                    placed.flat_map(take).collect()
                 }
                 Some(FollowerBatch::Spoken(report)) => {
                     read_report(report).map(|spoken| self.fold.take_words(spoken)).unwrap_or_default()
@@ -54,6 +90,21 @@ impl RunFollower {
             };
             self.ready.extend(events.into_iter().map(|placed| placed.event));
         }
+    }
+
+    /// What can be said only where the log ends for now. Returns whether there is more to tell or to hear.
+    fn look_around(&mut self) -> bool {
+        // Words that came before their call was read would say nothing. Those of this run are still kept.
+        if std::mem::take(&mut self.wants_words) {
+            self.coming.listen(self.front.listen(Some(self.before), Some(self.thread.clone())));
+            return true;
+        }
+        if self.is_quiet || !self.fold.is_quiet() {
+            return false;
+        }
+        self.is_quiet = true;
+        self.ready.push_back(RunEvent::Quiet);
+        true
     }
 }
 

@@ -16,6 +16,7 @@ use super::tail::LogTail;
 use systole_config as config;
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::Composition;
+use systole_core::types::door_settings::DoorSettings;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits::{QUEUE_CALLS, STUCK_MS};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -85,6 +86,7 @@ fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Resu
         loops: None,
         broadcasts: Vec::new(),
         clients: BTreeMap::new(),
+        doors: DoorSettings::default(),
         sections: BTreeMap::new(),
     });
     let client =

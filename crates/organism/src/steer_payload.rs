@@ -9,7 +9,7 @@ use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 /// The text as an element that the listener takes: a question of the talk vocabulary, or its only element that
 /// consists of text.
 pub fn build_steer(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
-    Ok(wrap_said(&write_element(composition, listener, text)?))
+    Ok(wrap_said(&write_words(composition, listener, text)?))
 }
 
 /// The text as a question of the talk vocabulary.
@@ -25,7 +25,8 @@ fn write_question(text: &str) -> Payload {
     Payload::write(namespaces::TALK, "ask", |inside| inside.text(text))
 }
 
-fn write_element(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
+/// The text as an element that the listener takes, as it is sent to it.
+pub fn write_words(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
     if listener.find_accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
         return Ok(write_question(text));
     }

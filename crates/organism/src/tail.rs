@@ -265,7 +265,8 @@ impl LogTail {
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
     pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> FollowPosition {
         let tail = self.clone();
-        FollowPosition { tail, at, thread, place: None, reading: None, pace: None, rests_until: None }
+        let (place, reading, pace, rests_until) = (None, None, None, None);
+        FollowPosition { tail, at, thread, place, reading, tells_end: false, pace, rests_until }
     }
 
     /// Adds a follower of a thread. It gets all records after `from` of the returned place.
@@ -300,6 +301,13 @@ enum InboxContent {
 }
 
 impl FollowerPlace {
+    /// Whether it holds nothing. It looks between two commits: what is decided at once comes at once.
+    fn is_empty(&self) -> bool {
+        let _board = lock_guarded(&self.board);
+        let letters = lock_guarded(&self.inbox.letters);
+        letters.records.is_empty() && letters.full_at.is_none()
+    }
+
     /// The next content. Cancel-safe: dropping it loses nothing.
     async fn take_content(&self) -> InboxContent {
         loop {
@@ -341,6 +349,7 @@ pub struct FollowPosition {
     place: Option<FollowerPlace>,
     /// A page that is being read. It survives a cancelled `next`.
     reading: Option<PageRead>,
+    tells_end: bool,
     pace: Option<Duration>,
     rests_until: Option<Instant>,
 }
@@ -354,6 +363,13 @@ impl FollowPosition {
         self
     }
 
+    /// Returns no records, once, where it has read all that the log has of its thread, so that who follows can look.
+    #[must_use]
+    pub fn with_end_told(mut self) -> FollowPosition {
+        self.tells_end = true;
+        self
+    }
+
     /// The next records, as soon as there are any. `None` when the log has ended and everything is read. Cancel-safe:
     /// dropping it loses nothing and repeats nothing.
     pub async fn next(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
@@ -361,6 +377,11 @@ impl FollowPosition {
             Some(thread) => self.next_of(&thread).await,
             None => self.next_of_all().await,
         }
+    }
+
+    /// Whether it has returned all that the log has of its thread. For all threads there is no such moment.
+    pub fn has_caught_up(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| self.at >= place.from && place.is_empty())
     }
 
     async fn next_of_all(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
@@ -406,7 +427,7 @@ impl FollowPosition {
             if self.at < from {
                 let mut records = self.read_to(from).await?;
                 records.retain(|placed| placed.record.header.thread.is_within(thread));
-                if !records.is_empty() {
+                if !records.is_empty() || (self.tells_end && self.at >= from) {
                     return Ok(Some(records));
                 }
                 continue;

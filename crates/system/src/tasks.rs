@@ -42,6 +42,8 @@ pub enum TaskKind {
     Message(Name),
     /// Waits for the end of a call of a client that speaks MCP: ends with the call, its client or the pump.
     Call,
+    /// Follows the answer to a chat: ends with its run, its client or the pump.
+    Chat,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
     /// Carries one delivery to a listener: ends with its answer, or when it is called back.
@@ -63,6 +65,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),
+            TaskKind::Chat => f.write_str("the answer to a chat"),
             TaskKind::Call => f.write_str("the wait for a call over MCP"),
             TaskKind::Listener(name) => write!(f, "the task of listener {name}"),
             TaskKind::Delivery(name) => write!(f, "a delivery to {name}"),

@@ -172,6 +172,7 @@ pub(crate) fn composition() -> Composition {
         loops: None,
         broadcasts: Vec::new(),
         clients: clients(),
+        doors: Default::default(),
         sections: agents(),
     }
 }

@@ -6,6 +6,7 @@ mod again;
 mod aimock;
 mod any_model;
 mod away;
+mod chats;
 mod circles;
 mod crowded;
 mod deaths;

@@ -46,11 +46,13 @@ pub enum ClientDoor {
     Pages,
     /// The MCP server.
     Mcp,
+    /// The door for clients of the OpenAI API.
+    Openai,
 }
 
 impl ClientDoor {
     /// All of them.
-    pub const ALL: &[ClientDoor] = &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp];
+    pub const ALL: &[ClientDoor] = &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp, ClientDoor::Openai];
 
     /// The door's name in the organism's file.
     pub const fn as_str(self) -> &'static str {
@@ -58,6 +60,7 @@ impl ClientDoor {
             ClientDoor::V1 => "v1",
             ClientDoor::Pages => "pages",
             ClientDoor::Mcp => "mcp",
+            ClientDoor::Openai => "openai",
         }
     }
 }

@@ -9,6 +9,7 @@ use systole_wire::{QName, namespaces};
 
 use super::budget::{Budgets, LoopLimits};
 use super::client::{self, Client};
+use super::door_settings::DoorSettings;
 use super::ids::{Digest, Name};
 use super::limits;
 use super::rate::Rate;
@@ -45,6 +46,8 @@ pub struct Composition {
     pub broadcasts: Vec<Broadcast>,
     /// The clients by name, without the operator.
     pub clients: BTreeMap<Name, Client>,
+    /// The doors that the file opens.
+    pub doors: DoorSettings,
     /// The section of the file for each listener, by the listener's name.
     pub sections: BTreeMap<Name, ListenerSection>,
 }

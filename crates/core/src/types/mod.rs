@@ -9,6 +9,7 @@ pub mod client;
 pub mod codes;
 pub mod composition;
 pub mod delivery;
+pub mod door_settings;
 pub mod fast_maps;
 pub mod fields;
 pub mod flow;

@@ -95,6 +95,7 @@ pub(crate) fn composition() -> Composition {
         loops: None,
         broadcasts: Vec::new(),
         clients: BTreeMap::new(),
+        doors: Default::default(),
         sections: BTreeMap::new(),
     }
 }

@@ -7,11 +7,10 @@
 mod call;
 mod following;
 mod open_calls;
-mod origin;
 mod results;
 mod revision;
 mod rpc;
-mod tasks;
+pub(super) mod tasks;
 pub(super) mod tools;
 
 use std::convert::Infallible;
@@ -31,6 +30,7 @@ use tokio::sync::mpsc;
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
+use super::page_origin;
 use call::BegunCall;
 use following::FollowedCall;
 use open_calls::{CallName, WaitingMcpCalls};
@@ -72,7 +72,7 @@ async fn post_message(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if let Some(words) = origin::find_refusal(&headers, &state.addresses) {
+    if let Some(words) = page_origin::find_refusal(&headers, &state.addresses) {
         return RpcFault::refuse_request(words).with_status(StatusCode::FORBIDDEN).build_response(None);
     }
     let streams = match check_form(&headers) {

@@ -84,6 +84,8 @@ pub enum RunEvent {
     Decided(PersonRequestId),
     /// Work waits for someone who is away.
     Away(String),
+    /// All that is open waits for persons.
+    Quiet,
     /// It is over.
     Ended {
         /// How.

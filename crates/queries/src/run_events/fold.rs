@@ -325,7 +325,7 @@ fn read_payload(record: &Record) -> Option<Payload> {
 }
 
 /// The words of a payload that is made of words alone.
-fn read_words(record: &Record) -> Option<String> {
+pub fn read_words(record: &Record) -> Option<String> {
     let body = std::str::from_utf8(&record.body).ok()?;
     let inside = body.split_once('>').and_then(|(_, inside)| inside.rsplit_once("</"));
     let is_words = inside.is_none_or(|(inside, _)| !inside.contains('<'));

@@ -8,4 +8,4 @@ mod open_text;
 
 pub use cursor::RunCursor;
 pub use event::{CallPlace, PlacedEvent, RunEvent, RunRecord, SpokenWords};
-pub use fold::RunFold;
+pub use fold::{RunFold, read_words};

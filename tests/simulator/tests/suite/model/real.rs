@@ -130,6 +130,7 @@ impl Real {
             loops,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
+            doors: Default::default(),
             sections: BTreeMap::new(),
         };
         let mut real = Real {

@@ -1,4 +1,4 @@
-//! Which pages may reach the door for MCP: those of this machine, and at the public address its own. A browser sends
+//! Which pages may reach a door for programs: those of this machine, and at the public address its own. A browser sends
 //! what any page wants, and names the page in `Origin`; a page that lets its own name lead to this machine shows in
 //! `Host`.
 

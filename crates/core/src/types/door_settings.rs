@@ -1,0 +1,29 @@
+//! The doors that the organism's file opens beside those that are always there. Pure data.
+
+/// The doors that are open.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DoorSettings {
+    /// The door for clients of the OpenAI API.
+    pub openai: Option<OpenaiSettings>,
+}
+
+/// What the door for clients of the OpenAI API does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OpenaiSettings {
+    /// The headers that tell conversations apart whose messages are the same.
+    pub chat: Vec<String>,
+    /// What it shows of a run.
+    pub shows: ShownSteps,
+}
+
+/// What a door shows of a run beside its answer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum ShownSteps {
+    /// Nothing.
+    Answer,
+    /// What its listener thinks, and who works for it.
+    #[default]
+    Steps,
+    /// The payloads of that work too.
+    All,
+}

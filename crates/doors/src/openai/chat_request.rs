@@ -1,0 +1,200 @@
+//! The body of `POST /chat/completions`: what it says of the chat, and what of it is refused or ignored.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::fault::OpenaiFault;
+use crate::limits;
+
+/// A request, as far as it counts.
+#[derive(Debug)]
+pub(super) struct ChatRequest {
+    /// The entry.
+    pub(super) model: String,
+    /// The texts of the roles `system` and `developer`.
+    pub(super) systems: Vec<String>,
+    /// The messages before the last one, each with its role.
+    pub(super) history: Vec<(String, String)>,
+    /// The last message, which is the user's.
+    pub(super) last: String,
+    /// Whether the answer is to come in pieces.
+    pub(super) streams: bool,
+    /// The keys that change nothing here.
+    pub(super) ignored: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct SentBody {
+    model: String,
+    messages: Vec<SentMessage>,
+    #[serde(default)]
+    stream: Option<bool>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct SentMessage {
+    role: String,
+    #[serde(default)]
+    content: Option<SentContent>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum SentContent {
+    Text(String),
+    Parts(Vec<SentPart>),
+}
+
+#[derive(Deserialize)]
+struct SentPart {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl ChatRequest {
+    /// Reads a body.
+    pub(super) fn parse(body: &[u8]) -> Result<ChatRequest, OpenaiFault> {
+        let sent: SentBody = serde_json::from_slice(body).map_err(|error| {
+            OpenaiFault::refuse_request("messages", format!("the body is not a chat: {error}"))
+        })?;
+        if sent.messages.len() > limits::CHAT_MESSAGES {
+            let words = format!(
+                "{} messages are more than the {} that a chat may have: leave the oldest out",
+                sent.messages.len(),
+                limits::CHAT_MESSAGES
+            );
+            return Err(OpenaiFault::refuse_request("messages", words));
+        }
+        find_refused(&sent.other).map_or(Ok(()), Err)?;
+        let (mut systems, mut history) = (Vec::new(), Vec::new());
+        for (at, message) in sent.messages.into_iter().enumerate() {
+            let text = read_content(at, message.content)?;
+            match message.role.as_str() {
+                "system" | "developer" => systems.push(text),
+                _ => history.push((message.role, text)),
+            }
+        }
+        let last = match history.pop() {
+            Some((role, text)) if role == "user" && !text.trim().is_empty() => text,
+            _ => {
+                let words = "the last message must be the user's, with a text: it is what is asked";
+                return Err(OpenaiFault::refuse_request("messages", words));
+            }
+        };
+        let ignored =
+            sent.other.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, _)| key).collect();
+        Ok(ChatRequest {
+            model: sent.model,
+            systems,
+            history,
+            last,
+            streams: sent.stream.unwrap_or(false),
+            ignored,
+        })
+    }
+}
+
+fn read_content(at: usize, content: Option<SentContent>) -> Result<String, OpenaiFault> {
+    let parts = match content {
+        None => return Ok(String::new()),
+        Some(SentContent::Text(text)) => return Ok(text),
+        Some(SentContent::Parts(parts)) => parts,
+    };
+    let texts = parts.into_iter().map(|part| match (part.kind.as_str(), part.text) {
+        ("text" | "input_text", Some(text)) => Ok(text),
+        (kind, _) => {
+            let kind: String = kind.chars().take(40).collect();
+            let words = format!("messages[{at}] has a part of type {kind:?}: only texts are taken here");
+            Err(OpenaiFault::refuse_request("messages", words))
+        }
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+}
+
+/// What would change the answer, and is not here.
+fn find_refused(other: &Map<String, Value>) -> Option<OpenaiFault> {
+    let refuse = |param, words: &str| Some(OpenaiFault::refuse_request(param, words));
+    let has = |key: &str| other.get(key).filter(|value| !value.is_null());
+    let is_list = |key: &str| has(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    if is_list("tools") || is_list("functions") {
+        return refuse(
+            "tools",
+            "tools that the caller runs are not here: a listener of the organism does such work",
+        );
+    }
+    if has("n").is_some_and(|n| n.as_u64() != Some(1)) {
+        return refuse("n", "one answer is given to a message: leave n out");
+    }
+    if has("logprobs").is_some_and(|asked| asked.as_bool() != Some(false)) {
+        return refuse("logprobs", "an entry has no probabilities: leave logprobs out");
+    }
+    if has("response_format").is_some_and(|form| form.get("type").and_then(Value::as_str) != Some("text")) {
+        return refuse(
+            "response_format",
+            "the entry's schema says what an answer is: leave response_format out",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(body: &Value) -> Result<ChatRequest, OpenaiFault> {
+        ChatRequest::parse(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn g10_a_chat_is_its_systems_its_history_and_its_last_message() {
+        let parts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
+        let read = parse(&json!({"model": "m", "temperature": 0.5, "stop": null, "messages": [
+            {"role": "developer", "content": "be brief"},
+            {"role": "user", "content": parts},
+            {"role": "assistant", "content": null},
+            {"role": "user", "content": "c"},
+        ]}));
+        let read = read.unwrap();
+        assert_eq!(
+            (read.model.as_str(), read.systems, read.last.as_str()),
+            ("m", vec!["be brief".to_owned()], "c")
+        );
+        let of = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+        assert_eq!(read.history, [of("user", "a\nb"), of("assistant", "")]);
+        assert_eq!((read.ignored, read.streams), (vec!["temperature".to_owned()], false));
+    }
+
+    #[test]
+    fn g10_what_cannot_be_done_is_refused_by_its_name() {
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let with = |key: &str, value: Value| json!({"model": "m", "messages": [user("a")], key: value});
+        let many: Vec<Value> = (0..2001).map(|_| user("a")).collect();
+        for (body, param) in [
+            (with("tools", json!([{"type": "function"}])), "tools"),
+            (with("n", json!(2)), "n"),
+            (with("logprobs", json!(true)), "logprobs"),
+            (with("response_format", json!({"type": "json_object"})), "response_format"),
+            (json!({"model": "m", "messages": []}), "messages"),
+            (json!({"model": "m", "messages": [user(" ")]}), "messages"),
+            (
+                json!({"model": "m", "messages": [user("a"), {"role": "assistant", "content": "b"}]}),
+                "messages",
+            ),
+            (
+                json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
+                "messages",
+            ),
+            (json!({"model": "m", "messages": many}), "messages"),
+            (json!({"model": 5, "messages": [user("a")]}), "messages"),
+        ] {
+            let fault = parse(&body).unwrap_err().as_json();
+            assert_eq!(fault["error"]["param"], param, "{fault}");
+        }
+        assert!(parse(&with("tools", json!([]))).is_ok() && parse(&with("n", json!(1))).is_ok());
+    }
+}

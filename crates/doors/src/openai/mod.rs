@@ -1,0 +1,82 @@
+//! The door for clients of the OpenAI API, at `/openai/v1`: each entry is a model, and a chat is a thread. Such clients
+//! send their whole history with each request; `chat_threads` finds the thread that it is.
+//!
+//! It keeps nothing that is not in the log, and judges nothing. It is closed unless the organism's file opens it.
+
+mod answers;
+mod chat;
+mod chat_hash;
+mod chat_message;
+mod chat_request;
+mod chat_threads;
+mod chat_writer;
+mod chunks;
+mod decisions;
+mod fault;
+mod models;
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use axum::routing::any;
+
+use super::door_row::{DoorRoute, DoorRow, DoorVisit, enter_with_token};
+use super::page_origin;
+use super::request_refusals::read_bearer;
+use chat_threads::ChatThreads;
+use fault::OpenaiFault;
+use systole_core::types::client::ClientDoor;
+
+/// The door. Its state are the threads of chats.
+pub(super) static DOOR: DoorRow = DoorRow {
+    paths: &["/openai"],
+    routes: &[list_routes],
+    enter: |visit| Box::pin(enter_door(visit)),
+    is_described: false,
+};
+
+fn list_routes() -> Vec<DoorRoute> {
+    let mut chat = DoorRoute::post("/openai/v1/chat/completions", chat::complete_chat);
+    chat.service = chat.service.fallback(refuse_method).layer(Extension(Arc::<ChatThreads>::default()));
+    let mut list = DoorRoute::get("/openai/v1/models", models::list_models);
+    list.service = list.service.fallback(refuse_method);
+    let mut one = DoorRoute::get("/openai/v1/models/{model}", models::show_model);
+    one.service = one.service.fallback(refuse_method);
+    let other = DoorRoute { method: "any", path: "/openai/{*rest}", service: any(refuse_path) };
+    vec![list, one, chat, other]
+}
+
+/// Lets a known client in, if the door is open, and answers every other in the words of this door.
+async fn enter_door(visit: DoorVisit) -> Response {
+    let DoorVisit { state, visitor, request, .. } = &visit;
+    let owner = read_bearer(request.headers()).and_then(|token| state.find_owner(token, ClientDoor::Openai));
+    if owner.is_none() {
+        state.login_failed(visitor.address.ip()).await;
+        let words =
+            "send the header `Authorization: Bearer TOKEN`, as the API key, with the token of a client";
+        return OpenaiFault::new(StatusCode::UNAUTHORIZED, "invalid_api_key", words).into_closing();
+    }
+    if state.front.composition().doors.openai.is_none() {
+        let words = "this door is closed; `doors: {openai: true}` in the organism's file opens it";
+        return OpenaiFault::new(StatusCode::NOT_FOUND, "door.closed", words).into_answer();
+    }
+    if let Some(words) = page_origin::find_refusal(request.headers(), &state.addresses) {
+        return OpenaiFault::new(StatusCode::FORBIDDEN, "door.origin", words).into_answer();
+    }
+    enter_with_token(visit, ClientDoor::Openai).await
+}
+
+async fn refuse_method() -> Response {
+    let words =
+        "there is no such method at this address; nothing here is changed or deleted, the log keeps it";
+    OpenaiFault::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words).into_answer()
+}
+
+async fn refuse_path(uri: Uri) -> Response {
+    let shown: String = uri.path().chars().take(80).collect();
+    let words =
+        format!("there is no {shown} here; there are /openai/v1/models and /openai/v1/chat/completions");
+    OpenaiFault::new(StatusCode::NOT_FOUND, "unknown_url", words).into_answer()
+}

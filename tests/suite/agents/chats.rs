@@ -1,0 +1,389 @@
+//! Chats with the entries of an organism, by the OpenAI client of another author: what it shows, which thread a chat is,
+//! and what a request that cannot be answered says.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Receiver;
+
+use serde_json::{Value, json};
+
+use super::house::{AgentHouse, AgentPlan, KEY};
+use crate::organism::folder;
+use crate::program::{PATIENCE, Running, ask, lines, run_file};
+
+const CLIENT: &str = include_str!("chat_client.py");
+const WEB: &str = "web-token-0123456789";
+
+/// A client of the API in its process.
+struct ChatClient {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl ChatClient {
+    /// One that the operator starts.
+    fn start(folder: &Path) -> ChatClient {
+        let run = run_file(folder);
+        ChatClient::start_as(folder, run.token.secret())
+    }
+
+    fn start_as(folder: &Path, token: &str) -> ChatClient {
+        let url = format!("http://{}/openai/v1", run_file(folder).address);
+        let mut python = Command::new("python3");
+        python.args(["-c", CLIENT, &url, token]).env("PYTHONPATH", library());
+        let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, lines) = (child.stdin.take().unwrap(), lines(child.stdout.take().unwrap()));
+        ChatClient { child, input, lines }
+    }
+
+    fn send(&mut self, wanted: &Value) {
+        writeln!(self.input, "{wanted}").unwrap();
+    }
+
+    fn read_line(&self) -> Value {
+        serde_json::from_str(&self.lines.recv_timeout(PATIENCE).expect("the client says something")).unwrap()
+    }
+
+    /// The next piece of an answer on its way.
+    fn next_piece(&self) -> String {
+        let said = self.read_line();
+        said["piece"].as_str().unwrap_or_else(|| panic!("no piece: {said}")).to_owned()
+    }
+
+    /// The answer, or the error.
+    fn end(&self) -> Value {
+        loop {
+            let said = self.read_line();
+            if said["piece"].is_null() && said["aside"].is_null() {
+                return said;
+            }
+        }
+    }
+
+    fn ask(&mut self, wanted: &Value) -> Value {
+        self.send(wanted);
+        self.end()
+    }
+}
+
+/// Where the library and what it needs are.
+fn library() -> std::ffi::OsString {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
+    std::env::join_paths([tools.join("model-libraries"), tools.join("mcp-python")]).unwrap()
+}
+
+impl Drop for ChatClient {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// A house with these further keys of its file. A person approves each search.
+fn house(replies: &[&str], doors: &str) -> AgentHouse {
+    let replies: Vec<String> = replies.iter().map(|reply| format!("- {reply}")).collect();
+    let house =
+        AgentHouse::build(&AgentPlan { replies: &replies.join("\n"), rest: doors, ..AgentPlan::default() });
+    let file = house.path().join("organism.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    let guarded = yaml.replace("returns: [found]", "returns: [found], approval: {when: always}");
+    assert_ne!(yaml, guarded);
+    std::fs::write(&file, guarded).unwrap();
+    house
+}
+
+fn text(said: &Value) -> &str {
+    said["text"].as_str().unwrap_or_else(|| panic!("no answer: {said}"))
+}
+
+/// What the newest request to the model had, from the first question on.
+fn last_request(house: &AgentHouse) -> String {
+    house.asked().last().expect("a request").body.to_string()
+}
+
+#[test]
+fn g10_a_chat_of_a_stock_client_is_one_thread_also_after_a_restart() {
+    let house =
+        house(&["{say: One.}", "{say: Two.}", "{say: Three.}", "{say: Again.}"], "doors: {openai: true}");
+    let organism = house.run();
+    let mut chat = ChatClient::start(house.path());
+    assert_eq!(chat.ask(&json!({"models": true})), json!({"models": ["helper"]}));
+    let first = chat.ask(&json!({"question": "first?", "extra": {"temperature": 0.2}}));
+    assert_eq!(
+        (text(&first), &first["finish"], &first["ignored"]),
+        ("One.", &json!("stop"), &json!("temperature"))
+    );
+    let second = chat.ask(&json!({"question": "second?", "stream": true}));
+    assert_eq!((text(&second), &second["finish"]), ("Two.", &json!("stop")));
+    assert_eq!(first["thread"], second["thread"]);
+    drop(organism);
+    let organism = house.run();
+    let history = [("first?", "One."), ("second?", "Two.")];
+    let mut chat = ChatClient::start(house.path());
+    chat.send(&json!({"history": history, "question": "third?"}));
+    let third = chat.end();
+    assert_eq!((text(&third), &third["thread"]), ("Three.", &first["thread"]));
+    assert!(last_request(&house).contains("first?"), "the thread has the memory");
+    let again = chat.ask(&json!({"forget": 2, "question": "third?"}));
+    assert_eq!(text(&again), "Again.");
+    assert_ne!(again["thread"], first["thread"], "what is asked again is another chat");
+    assert!(last_request(&house).contains("What the client reports of the chat"), "{}", last_request(&house));
+    let threads = ask(&run_file(house.path()), "GET", "/v1/threads?name=chat.", &[], "").json;
+    assert_eq!(threads["threads"].as_array().map(Vec::len), Some(2), "{threads}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_words_are_shown_while_the_model_holds_back_the_rest() {
+    let held = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
+    let house = house(&[held], "doors: {openai: true}");
+    let organism = house.run();
+    let mut chat = ChatClient::start(house.path());
+    chat.send(&json!({"question": "What?", "stream": true}));
+    let mut shown = String::new();
+    while shown.len() < "First words".len() {
+        shown.push_str(&chat.next_piece());
+    }
+    assert!("First words come.".starts_with(shown.trim_end()), "{shown}");
+    house.mock.release();
+    assert_eq!(text(&chat.end()), "First words come. And then the rest.");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_request_that_cannot_be_answered_says_why_and_is_not_sent_again() {
+    let house = house(
+        &["{error: {status: 400}}"],
+        "doors: {openai: true}\nclients: {web: {token_env: WEB_TOKEN, doors: [v1]}}",
+    );
+    let organism = Running::organism_with(house.path(), &[("MODEL_KEY", KEY), ("WEB_TOKEN", WEB)]);
+    let mut chat = ChatClient::start(house.path());
+    for (wanted, kind, status, words) in [
+        (json!({"question": "a", "model": "helpr"}), "NotFoundError", 404, "did you mean helper?"),
+        (json!({"question": " "}), "BadRequestError", 400, "the last message must be the user's"),
+        (json!({"question": "a", "extra": {"n": 2}}), "BadRequestError", 400, "leave n out"),
+        (json!({"question": "a".repeat(9 << 20)}), "APIStatusError", 413, "larger than 8388608 bytes"),
+        (json!({"question": "a"}), "InternalServerError", 500, "answered 400"),
+    ] {
+        let said = chat.ask(&wanted);
+        assert_eq!((&said["error"], &said["status"]), (&json!(kind), &json!(status)), "{said}");
+        assert!(said["body"]["message"].as_str().is_some_and(|found| found.contains(words)), "{said}");
+        assert_eq!(said["tries"], "0", "{said}");
+    }
+    let said = ChatClient::start_as(house.path(), WEB).ask(&json!({"question": "a"}));
+    assert_eq!((&said["error"], &said["status"]), (&json!("AuthenticationError"), &json!(401)), "{said}");
+    organism.interrupt();
+}
+
+const OPEN: &str = "doors: {openai: true}";
+
+/// The door, and a client whose person decides.
+const DECIDES: &str =
+    "doors: {openai: true}\nclients: {web: {token_env: WEB_TOKEN, doors: [openai], roles: [approve-own]}}";
+
+fn run_with_web(house: &AgentHouse) -> Running {
+    Running::organism_with(house.path(), &[("MODEL_KEY", KEY), ("WEB_TOKEN", WEB)])
+}
+
+fn error_words(said: &Value) -> &str {
+    said["body"]["message"].as_str().unwrap_or_else(|| panic!("no error: {said}"))
+}
+
+const SEARCHES: &str = "{say: I look., call: {search: {query: moon}}}";
+
+#[test]
+fn g10_the_same_request_again_gets_the_answer_of_the_one_run() {
+    let house = house(&["{say: One.}", "{say: Two.}"], OPEN);
+    let organism = house.run();
+    let named = json!({"question": "Pay?", "headers": {"Idempotency-Key": "order 17"}});
+    let ask_anew = |wanted: &Value| ChatClient::start(house.path()).ask(wanted);
+    let (first, again) = (ask_anew(&named), ask_anew(&named));
+    assert_eq!((text(&first), text(&again)), ("One.", "One."));
+    assert_eq!(first["thread"], again["thread"]);
+    let other = json!({"question": "Pay more?", "headers": {"Idempotency-Key": "order 17"}});
+    let refused = ask_anew(&other);
+    assert_eq!((&refused["status"], &refused["tries"]), (&json!(409), &json!("0")), "{refused}");
+    // The library says of a repetition that it is one.
+    let second = ask_anew(&json!({"question": "What?"}));
+    let repeated = ask_anew(&json!({"question": "What?", "headers": {"x-stainless-retry-count": "1"}}));
+    assert_eq!((text(&second), text(&repeated)), ("Two.", "Two."));
+    assert_eq!(second["thread"], repeated["thread"]);
+    drop(organism);
+    let organism = house.run();
+    let later = ChatClient::start(house.path()).ask(&named);
+    assert_eq!((text(&later), &later["thread"]), ("One.", &first["thread"]));
+    assert_eq!(house.asked().len(), 2);
+    organism.interrupt();
+}
+
+#[test]
+fn g10_headers_tell_apart_chats_in_which_the_same_was_said() {
+    let house =
+        house(&["{say: One., times: 2}", "{say: Two., times: 2}"], "doors: {openai: {chat: [X-Chat]}}");
+    let organism = house.run();
+    let mut chats = ["a", "b"].map(|id| (ChatClient::start(house.path()), json!({"X-Chat": id})));
+    let mut ask_both = |question: &str| {
+        chats.each_mut().map(|(chat, headers)| {
+            chat.ask(&json!({"question": question, "headers": headers}))["thread"].clone()
+        })
+    };
+    let (first, second) = (ask_both("first?"), ask_both("second?"));
+    assert_eq!(first, second);
+    assert_ne!(first[0], first[1]);
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_person_decides_in_the_chat_what_it_has_shown() {
+    let house = house(&[SEARCHES, "{say: It is there.}"], DECIDES);
+    let organism = run_with_web(&house);
+    let mut chat = ChatClient::start_as(house.path(), WEB);
+    let shown = chat.ask(&json!({"question": "Where is the moon?", "stream": true}));
+    assert_eq!(shown["finish"], "stop");
+    assert!(text(&shown).contains("moon") && text(&shown).contains("/approve a1"), "{shown}");
+    assert!(shown["beside"].as_str().is_some_and(|beside| beside.contains("→ search search")), "{shown}");
+    // What was not shown is not decided.
+    let mut other = ChatClient::start_as(house.path(), WEB);
+    for order in ["/approve a1", "/approve a1.0011223344556677"] {
+        let refused = other.ask(&json!({"question": order}));
+        assert_eq!(refused["body"]["code"], "approval.mismatch", "{refused}");
+    }
+    assert_eq!(other.ask(&json!({"question": "/approve a7"}))["body"]["code"], "approval.unknown");
+    assert!(error_words(&chat.ask(&json!({"question": "/reject a1"}))).contains("a rejection needs a note"));
+    let answered = chat.ask(&json!({"question": "/approve a1"}));
+    assert_eq!((text(&answered), &answered["thread"]), ("It is there.", &shown["thread"]));
+    assert!(!answered["beside"].as_str().unwrap().contains("→ search"), "told before: {answered}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_who_may_not_decide_is_told_and_waits() {
+    let house = house(&[SEARCHES, "{say: It is there.}"], &DECIDES.replace(", roles: [approve-own]", ""));
+    let organism = run_with_web(&house);
+    let mut chat = ChatClient::start_as(house.path(), WEB);
+    chat.send(&json!({"question": "Where is the moon?", "stream": true}));
+    while !chat.read_line()["aside"].as_str().is_some_and(|words| words.contains("waits for a1")) {}
+    let mut other = ChatClient::start_as(house.path(), WEB);
+    let hash =
+        ask(&run_file(house.path()), "GET", "/v1/approvals", &[], "").json["approvals"][0]["hash"].clone();
+    let order = format!("/approve a1.{}", &hash.as_str().unwrap()[..16]);
+    let refused = other.ask(&json!({"question": order}));
+    assert_eq!(
+        (&refused["error"], &refused["status"]),
+        (&json!("PermissionDeniedError"), &json!(403)),
+        "{refused}"
+    );
+    assert_eq!(house.systole(&["approve", "a1"]).code, Some(0));
+    let answered = chat.end();
+    assert_eq!(text(&answered), "I look.\n\nIt is there.");
+    assert!(answered["beside"].as_str().is_some_and(|beside| beside.contains("waits for a1")), "{answered}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_door_shows_what_its_file_says() {
+    for (shows, has_call, has_payload) in
+        [("answer", false, false), ("steps", true, false), ("all", true, true)]
+    {
+        let doors = format!("doors: {{openai: {{show: {shows}}}}}");
+        let house = house(&[SEARCHES, "{say: It is there.}"], &doors);
+        let organism = house.run();
+        let mut chat = ChatClient::start(house.path());
+        chat.ask(&json!({"question": "Where?"}));
+        let answered = chat.ask(&json!({"question": "/approve a1"}));
+        assert_eq!(text(&answered), "It is there.");
+        let beside = answered["beside"].as_str().unwrap();
+        assert_eq!(
+            (beside.contains("← search"), beside.contains("FOUND moon")),
+            (has_call, has_payload),
+            "{beside}"
+        );
+        organism.interrupt();
+    }
+}
+
+const SHOP: &str = r#"organism: {name: hello, entry: shop}
+payloads: {order: {sku: word, count: int 1..9}, taken: {sku: word, count: int 1..9}}
+listeners:
+  shop: {run: [python3, shop.py], accepts: [order], returns: [taken], entry: true}
+log: {path: ./hello.db}
+console: {listen: "127.0.0.1:0"}
+"#;
+
+const SHOP_PY: &str = r#"
+import re, sys
+for line in sys.stdin:
+    delivery = re.search('delivery="([^"]*)"', line).group(1)
+    order = re.search("(<order.*</order>)", line).group(1).replace("order", "taken")
+    print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}">{order}</reply>', flush=True)
+"#;
+
+#[test]
+fn g10_an_entry_that_takes_no_text_takes_an_element_as_json() {
+    let at = folder(&[("organism.yaml", &format!("{SHOP}{OPEN}\n")), ("shop.py", SHOP_PY)]);
+    let organism = Running::organism(at.path());
+    let mut chat = ChatClient::start(at.path());
+    let refused = chat.ask(&json!({"question": "three lamps", "model": "shop"}));
+    let words = error_words(&refused);
+    let example = words.split_once("; as ").unwrap_or_else(|| panic!("{words}")).1;
+    let answered = chat.ask(&json!({"question": example, "model": "shop"}));
+    assert!(text(&answered).starts_with('{'), "{answered}");
+    let order = json!({"order": {"sku": "lamp", "count": 3}}).to_string();
+    let answered = chat.ask(&json!({"question": order, "model": "shop"}));
+    assert_eq!(serde_json::from_str::<Value>(text(&answered)).unwrap(), json!({"sku": "lamp", "count": 3}));
+    let order = json!({"order": {"sku": "lamp", "count": 30}}).to_string();
+    let refused = chat.ask(&json!({"question": order, "model": "shop"}));
+    assert_eq!(
+        (&refused["status"], &refused["body"]["param"]),
+        (&json!(422), &json!("messages")),
+        "{refused}"
+    );
+    assert!(error_words(&refused).contains("count"), "{refused}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
+    let at = folder(&[("organism.yaml", SHOP), ("shop.py", SHOP_PY)]);
+    let organism = Running::organism(at.path());
+    let run = run_file(at.path());
+    let closed = ask(&run, "GET", "/openai/v1/models", &[], "");
+    assert_eq!((closed.status, &closed.json["error"]["code"]), (404, &json!("door.closed")), "{closed:?}");
+    organism.interrupt();
+    std::fs::write(at.path().join("organism.yaml"), format!("{SHOP}{OPEN}\n")).unwrap();
+    let organism = Running::organism(at.path());
+    let run = run_file(at.path());
+    for (method, path, headers, status, code) in [
+        ("GET", "/openai/v1/models", &[][..], 200, Value::Null),
+        ("GET", "/openai/v1/models/shop", &[], 200, Value::Null),
+        ("GET", "/openai/v1/models/shp", &[], 404, json!("model_not_found")),
+        ("POST", "/openai/v1/responses", &[], 404, json!("unknown_url")),
+        ("DELETE", "/openai/v1/models/shop", &[], 405, json!("method_not_allowed")),
+        ("GET", "/openai/v1/models", &[("Origin", "https://evil.example")], 403, json!("door.origin")),
+        ("POST", "/openai/v1/chat/completions", &[], 400, json!("invalid_request")),
+    ] {
+        let said = ask(&run, method, path, headers, "{");
+        assert_eq!((said.status, &said.json["error"]["code"]), (status, &code), "{method} {path}: {said:?}");
+        assert_eq!(said.json["error"]["message"].is_string(), status != 200, "{said:?}");
+    }
+    organism.interrupt();
+}
+
+#[test]
+fn g10_the_program_of_the_page_runs_as_it_stands() {
+    let page = std::fs::read_to_string("docs/doors/openai.md").unwrap();
+    let program =
+        page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program");
+    let house = house(&["{say: I help.}"], DECIDES);
+    let organism = run_with_web(&house);
+    let address = run_file(house.path()).address.to_string();
+    let program = program.replace("127.0.0.1:7474", &address);
+    let mut python = Command::new("python3");
+    python.args(["-c", &program]).env("PYTHONPATH", library()).env("WEB_TOKEN", WEB);
+    let ran = python.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "I help.\n", "{ran:?}");
+    organism.interrupt();
+}
