@@ -13,7 +13,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::http_state::{Caller, HttpState};
 use super::percent::is_text;
-use super::request_refusals::{read_bearer, refuse_address, without_token};
+use super::request_refusals::{read_bearer, refuse_address, refuse_crowded, without_token};
 use super::visitors::Visitor;
 use systole_core::types::client::ClientDoor;
 
@@ -75,7 +75,7 @@ pub(super) async fn enter_with_token(visit: DoorVisit, door: ClientDoor) -> Resp
     let DoorVisit { state, visitor, mut request, next } = visit;
     if let Some(client) = read_bearer(request.headers()).and_then(|token| state.find_owner(token, door)) {
         if let Err(crowded) = visitor.let_in(client) {
-            return crowded;
+            return refuse_crowded(crowded);
         }
         request.extensions_mut().insert(Caller(client.clone()));
         if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {

@@ -171,10 +171,17 @@ pub(crate) const CHAT_MESSAGES: usize = 2_000;
 pub(crate) const CHAT_BYTES: usize = 8 << 20;
 /// Chats of one client whose threads are known, the newest.
 pub(crate) const CHATS: usize = 4_096;
-/// Milliseconds in which the same bytes are the same message, if the client says that it repeats them.
-pub(crate) const CHAT_RETRY_MS: u64 = 600_000;
+/// Chats of one client in which the same was said that are looked at, the newest.
+pub(crate) const SAME_CHATS: usize = 16;
+/// Milliseconds in which the same chat is the same message, if the client says that it repeats it: its libraries wait for
+/// ten minutes, three times.
+pub(crate) const CHAT_RETRY_MS: u64 = 60 * 60 * 1000;
 /// Keys of a request that are named as ignored.
 pub(crate) const IGNORED_KEYS: usize = 32;
+/// Bytes of such a key.
+pub(crate) const IGNORED_KEY_BYTES: usize = 64;
+/// Hex digits of a hash that a chat shows.
+pub(crate) const SHOWN_HASH: usize = 16;
 /// How long a client that reads nothing is waited for. Its run goes on.
 pub(crate) const STALLED: Duration = Duration::from_secs(60);
 

@@ -12,12 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use axum::response::Response;
 use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::request_refusals::refuse_crowded;
 use super::shared_places::{PlaceShortage, SharedPlace, SharedPlaces};
 use crate::limits;
 use systole_core::types::ids::Name;
@@ -193,9 +191,9 @@ impl Visitors {
 }
 
 impl Visitor {
-    /// The connection has shown the token of a client: it may stay, and its request takes a place. An error is the
-    /// answer if there is none.
-    pub(super) fn let_in(&self, client: &Name) -> Result<(), Response> {
+    /// The connection has shown the token of a client: it may stay, and its request takes a place. An error says
+    /// why there is none.
+    pub(super) fn let_in(&self, client: &Name) -> Result<(), String> {
         if self.state.client.set(client.clone()).is_ok() {
             self.visitors.forget_unknown(&self.state);
             // It may have been the oldest in the moment in which its token was read.
@@ -203,14 +201,14 @@ impl Visitor {
         }
         let place = self.visitors.requests.take_place(client).map_err(|shortage| {
             self.add_idle();
-            refuse_crowded(match shortage {
+            match shortage {
                 PlaceShortage::Own(most) => {
                     format!("{most} requests of {client} are under way already, the most for one client")
                 }
                 PlaceShortage::All(most) => {
                     format!("{most} requests are under way already, the most for all clients")
                 }
-            })
+            }
         })?;
         let mut idle = lock(&self.visitors.idle);
         if !self.state.is_closed.load(Ordering::Acquire) {

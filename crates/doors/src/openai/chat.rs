@@ -13,14 +13,15 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::answers::{describe_failure, write_answer};
-use super::chat_hash::{ChatHash, mark_text};
+use super::chat_hash::ChatHash;
 use super::chat_message::write_message;
-use super::chat_request::ChatRequest;
-use super::chat_threads::{ChatThreads, RestingChat, SentChat, is_resting};
-use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter};
+use super::chat_placing::{OwnOfRequest, SoughtChat};
+use super::chat_request::{ChatRequest, WantedAnswer};
+use super::chat_threads::{AskedChat, ChatThreads};
+use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter, name_finish};
 use super::chunks::{ChunkEvents, ChunkFrame};
-use super::decisions::{RunRequests, TypedDecision};
-use super::fault::OpenaiFault;
+use super::decisions::{DecidedRun, RunRequests, TypedDecision};
+use super::fault::{OpenaiFault, refuse_later};
 use super::models::find_entry;
 use crate::api_types::ApiReceipt;
 use crate::entrance::DoorAddresses;
@@ -34,14 +35,10 @@ use crate::shared_places::SharedPlace;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{Clock as _, LogFault, Position};
-use systole_core::types::refusal::Refusal;
-use systole_core::types::thread_choice::ThreadName;
+use systole_core::types::ports::Position;
 use systole_organism::front::{ClientMessage, OrganismHandle};
-use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
 use systole_queries::run_events::RunEvent;
-use systole_system::clock::WallClock;
 use systole_system::tasks::{TaskKind, start_task};
 
 /// Answers the last message of a chat.
@@ -51,8 +48,8 @@ pub(super) async fn complete_chat(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    match begin_chat(state, client, threads, &headers, body).await {
-        Ok((chat, request)) => chat.answer(request).await,
+    match begin_chat(&state, client, &threads, &headers, body).await {
+        Ok((chat, wanted)) => chat.answer(wanted).await,
         Err(fault) => fault.into_answer(),
     }
 }
@@ -60,12 +57,7 @@ pub(super) async fn complete_chat(
 /// A chat whose last message is on disk.
 struct OpenChat {
     front: OrganismHandle,
-    threads: Arc<ChatThreads>,
     client: Name,
-    /// The name of the thread, if it has one.
-    name: Option<ThreadName>,
-    /// The hash up to the message.
-    asked: ChatHash,
     receipt: ApiReceipt,
     /// What its run did up to there was told before.
     told: Position,
@@ -75,97 +67,93 @@ struct OpenChat {
 }
 
 async fn begin_chat(
-    state: Arc<HttpState>,
+    state: &HttpState,
     client: Name,
-    threads: Arc<ChatThreads>,
+    threads: &ChatThreads,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(OpenChat, ChatRequest), OpenaiFault> {
-    let bytes = read_body(&state, &client, headers, body).await?;
-    let request = ChatRequest::parse(&bytes)?;
+) -> Result<(OpenChat, WantedAnswer), OpenaiFault> {
+    // Large chats take much memory until their message is sent.
+    let _seat = state.forms.wait_for_seat(&client).await;
+    let request = ChatRequest::parse(&read_body(headers, body).await?)?;
     let organism = state.front.composition().clone();
-    let entry = find_entry(&organism, &client, &request.model)?;
+    let entry = find_entry(&organism, &client, &request.wanted.model)?;
     let place = state.messages.take_place(&client).map_err(refuse_later)?;
     let told = read_chat_headers(&organism, headers);
     let told = told.iter().chain(&request.systems).map(String::as_str);
-    let sought = SoughtChat {
-        front: &state.front,
-        threads: &threads,
-        client: &client,
-        begun: ChatHash::begin(&client, &request.model, told),
-    };
-    let history = sought.hash_history(&request.history);
-    let asked = history.add("user", &request.last);
-    if let Some(typed) = TypedDecision::parse(&request.last) {
-        let told = state.front.end();
-        let receipt = typed?.decide(&state.front, &client, &request.history).await?;
-        let name = read_name(&state.front, &receipt).await;
-        let chat = OpenChat::new(&state, (threads, client), (name, asked), (receipt, told), place);
-        return Ok((chat, request));
-    }
-    let own = OwnOfRequest::read(headers, &bytes)?;
-    let resting = if request.history.is_empty() { None } else { Some(&history) };
-    let chosen = sought.choose(resting, &asked, &own).await?;
-    let receipt = match write_message(&organism, entry, &request, chosen.has_history()) {
-        Ok(document) => {
-            threads.keep_sent(&client, own.text, chosen.sent.clone());
-            send_message(&state, &client, (entry, document), &chosen.sent).await
+    let begun = ChatHash::begin(&client, &request.wanted.model, told);
+    let sought = SoughtChat { front: &state.front, threads, client: &client, begun };
+    let own = OwnOfRequest::read(headers)?;
+    let run = match TypedDecision::parse(&request.last) {
+        Some(typed) => {
+            let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
+            typed.decide(&state.front, &client, (chats, &request.history), own.may_repeat).await?
         }
-        Err(fault) => Err(fault),
-    };
-    let receipt = match receipt {
-        Ok(receipt) => receipt,
-        Err(fault) => {
-            // Its history is still that of its thread.
-            chosen.taken.into_iter().for_each(|chat| threads.keep_resting(&client, history.clone(), chat));
-            return Err(fault);
+        None => {
+            let receipt = send_last(state, &sought, (entry, &request), own).await?;
+            DecidedRun { receipt, told: Position::default() }
         }
     };
-    let named = (Some(chosen.sent.name), asked);
-    Ok((OpenChat::new(&state, (threads, client), named, (receipt, Position::default()), place), request))
+    let DoorAddresses { bound, public } = &state.addresses;
+    let door = public.as_ref().map_or_else(|| format!("http://{bound}"), |public| public.as_str().to_owned());
+    let (front, link) = (state.front.clone(), format!("{door}/approvals"));
+    let DecidedRun { receipt, told } = run;
+    Ok((OpenChat { front, client, receipt, told, link, _place: place }, request.wanted))
 }
 
-/// The name of the thread of a run, if it has one.
-async fn read_name(front: &OrganismHandle, receipt: &ApiReceipt) -> Option<ThreadName> {
-    let (reader, thread) = (front.reader().clone(), ThreadId::parse(&receipt.thread).ok()?);
-    let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, 1, 1)).await;
-    let (_, first) = read.ok()?.ok()?.pop()?;
-    ThreadName::from_key(&first.header.key?)
+/// Sends the last message of a chat to its thread.
+async fn send_last(
+    state: &HttpState,
+    sought: &SoughtChat<'_>,
+    (entry, request): (&Listener, &ChatRequest),
+    own: OwnOfRequest,
+) -> Result<ApiReceipt, OpenaiFault> {
+    let chosen = sought.place(&request.history, &request.last, own).await?;
+    let sent = match write_message(state.front.composition(), entry, request, chosen.has_history()) {
+        Ok(document) => send_message(state, sought.client, (entry, document), &chosen.chat).await,
+        Err(fault) => Err(fault),
+    };
+    match sent {
+        Ok(receipt) => {
+            if let Ok(thread) = ThreadId::parse(&receipt.thread) {
+                sought.settle(chosen, (thread, receipt.seq)).await;
+            }
+            Ok(receipt)
+        }
+        Err(fault) => {
+            sought.give_back(chosen).await;
+            Err(fault)
+        }
+    }
 }
 
 async fn send_message(
     state: &HttpState,
     client: &Name,
     (entry, document): (&Listener, Vec<u8>),
-    sent: &SentChat,
+    chat: &AskedChat,
 ) -> Result<ApiReceipt, OpenaiFault> {
     let bounds = state.messages.bounds_of(client);
     let held = (bounds.wait_for_room(document.len()).await, bounds.wait_for_turn().await);
     let message = ClientMessage {
         client: client.clone(),
-        key: sent.key.clone(),
+        key: chat.key.clone(),
         document,
         to: Some(entry.name.to_string()),
-        thread: Some(sent.name.to_string()),
+        thread: Some(chat.name.to_string()),
         subject: None,
     };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = state.front.locate_receipt(&receipt, position).await;
-            Ok(ApiReceipt::from_receipt(&receipt, position, sent.key.as_str()))
+            Ok(ApiReceipt::from_receipt(&receipt, position, chat.key.as_str()))
         }
         Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
         Some(SenderReply::Done) | None => Err(OpenaiFault::from_refusal(&describe_stopping())),
     }
 }
 
-async fn read_body(
-    state: &HttpState,
-    client: &Name,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Vec<u8>, OpenaiFault> {
-    let _seat = state.forms.wait_for_seat(client).await;
+async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, OpenaiFault> {
     inbound::read_up_to(limits::CHAT_BYTES, headers, body).await.map_err(|unread| match unread {
         UnreadBody::TooLarge(refused) => OpenaiFault::from_refusal(&refused.refusal),
         UnreadBody::Broken(words) => {
@@ -178,11 +166,6 @@ async fn read_body(
     })
 }
 
-fn refuse_later(words: String) -> OpenaiFault {
-    let refusal = Refusal::new(Code::IngressUnavailable, words);
-    OpenaiFault::from_refusal(&refusal.fixed_by("send it again later"))
-}
-
 /// The values of the headers that tell chats apart.
 fn read_chat_headers(organism: &Composition, headers: &HeaderMap) -> Vec<String> {
     let settings = organism.doors.openai.as_ref();
@@ -192,126 +175,21 @@ fn read_chat_headers(organism: &Composition, headers: &HeaderMap) -> Vec<String>
     names.map(|name| value(name).unwrap_or_default()).collect()
 }
 
-/// What a request has of its own, by which its repetition is known.
-struct OwnOfRequest {
-    text: String,
-    /// Whether the client says that it may be a repetition.
-    may_repeat: bool,
-    /// Its mark in the name of a thread and in a key.
-    mark: String,
-    /// Whether it has a key that its client chose.
-    is_named: bool,
-}
-
-impl OwnOfRequest {
-    fn read(headers: &HeaderMap, body: &[u8]) -> Result<OwnOfRequest, OpenaiFault> {
-        if let Some(key) = headers.get("idempotency-key") {
-            let mark = mark_text(key.as_bytes());
-            return Ok(OwnOfRequest { text: format!("key {mark}"), may_repeat: true, mark, is_named: true });
-        }
-        let tries =
-            headers.get("x-stainless-retry-count").and_then(|tries| tries.to_str().ok()?.parse::<u32>().ok());
-        let drawn = draw_hex().map_err(|error| refuse_later(error.to_string()))?;
-        let mark = drawn.get(..16).unwrap_or_default().to_owned();
-        let text = format!("bytes {}", mark_text(body));
-        Ok(OwnOfRequest { text, may_repeat: tries.is_some_and(|tries| tries > 0), mark, is_named: false })
-    }
-}
-
-/// The search for the thread of a chat.
-struct SoughtChat<'s> {
-    front: &'s OrganismHandle,
-    threads: &'s ChatThreads,
-    client: &'s Name,
-    begun: ChatHash,
-}
-
-/// Where a message goes.
-struct ChosenChat {
-    sent: SentChat,
-    /// The thread that it goes on with.
-    taken: Option<RestingChat>,
-}
-
-impl ChosenChat {
-    /// Whether the thread has the history: it was not opened with this message.
-    fn has_history(&self) -> bool {
-        let mark = self.sent.key.as_str().rsplit('.').next().unwrap_or_default();
-        !self.sent.name.as_str().ends_with(mark)
-    }
-}
-
-impl SoughtChat<'_> {
-    fn hash_history(&self, history: &[(String, String)]) -> ChatHash {
-        history.iter().fold(self.begun.clone(), |hash, (role, text)| hash.add(role, text))
-    }
-
-    /// The thread of the same request before, the one whose chat is that history, or a new one.
-    async fn choose(
-        &self,
-        history: Option<&ChatHash>,
-        asked: &ChatHash,
-        own: &OwnOfRequest,
-    ) -> Result<ChosenChat, OpenaiFault> {
-        let unread = |fault: LogFault| refuse_later(fault.to_string());
-        if history.is_some() || own.is_named {
-            self.threads.read_begun(self.front, self.client, &self.begun).await.map_err(unread)?;
-        }
-        let is_recent =
-            |sent: &SentChat| own.is_named || WallClock.ticks().count_since(sent.at) < limits::CHAT_RETRY_MS;
-        let before = self.threads.find_sent(self.client, &own.text).filter(|_| own.may_repeat);
-        if let Some(sent) = before.filter(is_recent) {
-            return Ok(ChosenChat { sent, taken: None });
-        }
-        let taken = history.and_then(|history| self.threads.take_resting(self.client, history));
-        let taken = match taken {
-            Some(chat) if is_resting(self.front, &chat).await.map_err(unread)? => Some(chat),
-            _ => None,
-        };
-        let name = match &taken {
-            Some(chat) => Ok(chat.name.clone()),
-            None => self.begun.name_thread(&own.mark),
-        };
-        let sent = SentChat {
-            name: name.map_err(refuse_later)?,
-            key: asked.make_key(&own.mark).map_err(refuse_later)?,
-            at: WallClock.ticks(),
-        };
-        Ok(ChosenChat { sent, taken })
-    }
-}
-
 impl OpenChat {
-    fn new(
-        state: &HttpState,
-        (threads, client): (Arc<ChatThreads>, Name),
-        (name, asked): (Option<ThreadName>, ChatHash),
-        (receipt, told): (ApiReceipt, Position),
-        place: SharedPlace,
-    ) -> OpenChat {
-        let DoorAddresses { bound, public } = &state.addresses;
-        let door =
-            public.as_ref().map_or_else(|| format!("http://{bound}"), |public| public.as_str().to_owned());
-        let (front, link) = (state.front.clone(), format!("{door}/approvals"));
-        OpenChat { front, threads, client, name, asked, receipt, told, link, _place: place }
-    }
-
-    async fn answer(self, request: ChatRequest) -> Response {
+    async fn answer(self, wanted: WantedAnswer) -> Response {
         let mut headers = HeaderMap::new();
-        let ignored: Vec<&str> =
-            request.ignored.iter().map(String::as_str).take(limits::IGNORED_KEYS).collect();
-        let shown =
-            [("systole-thread", self.receipt.thread.clone()), ("systole-ignored", ignored.join(", "))];
-        for (name, value) in shown.iter().filter(|(_, value)| !value.is_empty()) {
-            // What a client calls its own keys may be no value of a header.
-            if let Ok(value) = HeaderValue::from_str(value) {
+        for (name, value) in [("systole-thread", &self.receipt.thread), ("systole-ignored", &wanted.ignored)]
+        {
+            if let Ok(value) = HeaderValue::from_str(value)
+                && !value.is_empty()
+            {
                 headers.insert(HeaderName::from_static(name), value);
             }
         }
         let shows = self.front.composition().doors.openai.as_ref().map(|openai| openai.shows);
-        let mut writer = ChatWriter::new(shows.unwrap_or_default(), !request.streams);
-        let frame = ChunkFrame::new(&self.receipt, request.model);
-        if request.streams {
+        let mut writer = ChatWriter::new(shows.unwrap_or_default());
+        let frame = ChunkFrame::new(&self.receipt, wanted.model);
+        if wanted.streams {
             let (to_client, pieces) = mpsc::channel(limits::TASK_MESSAGES);
             let work = async move {
                 if frame.send_begin(&to_client).await.is_some() {
@@ -331,19 +209,13 @@ impl OpenChat {
         }
     }
 
-    /// Follows the run to its end. `None` if the client has left.
+    /// Follows the run to its end, or until the client has to decide. `None` if the client has left.
     async fn follow(
         &self,
         writer: &mut ChatWriter,
         to_client: Option<(&ChunkFrame, &mpsc::Sender<Value>)>,
     ) -> Option<ChatEnd> {
-        let send = async |piece: Option<ChatPiece>| match (piece, to_client) {
-            (Some(piece), Some((frame, to_client))) => frame.send_piece(to_client, &piece).await,
-            _ => Some(()),
-        };
         let organism = self.front.composition().clone();
-        let cut =
-            |why: String| Some(Err(refuse_later(format!("{why}; the same request later gets its answer"))));
         let history = if self.receipt.repeated { self.front.end() } else { Position::default() };
         if self.receipt.repeated {
             match find_earlier_record(&self.front, &self.receipt).await {
@@ -351,15 +223,18 @@ impl OpenChat {
                     let Some(answer) = write_answer(&organism, judgement, &record) else {
                         return Some(Err(describe_failure(&record)));
                     };
-                    send(writer.write_text(&answer)).await?;
-                    return Some(Ok("stop"));
+                    send_piece(writer.write_text(&answer), to_client).await?;
+                    return Some(Ok(name_finish(judgement)));
                 }
                 Ok(None) => {}
-                Err(fault) => return cut(format!("the log cannot be read: {fault}")),
+                Err(fault) => return Some(cut_off(format!("the log cannot be read: {fault}"))),
             }
         }
-        let Some(mut run) = RunFollower::follow_after(&self.front, &self.receipt, true, self.told) else {
-            return cut("its receipt names no run".to_owned());
+        // What is sent whole needs no words that may not count.
+        let wants_words = to_client.is_some();
+        let Some(mut run) = RunFollower::follow_after(&self.front, &self.receipt, wants_words, self.told)
+        else {
+            return Some(cut_off("its receipt names no run".to_owned()));
         };
         loop {
             let next = match to_client {
@@ -369,40 +244,47 @@ impl OpenChat {
                 },
                 None => run.next().await,
             };
-            match next {
+            let piece = match next {
                 Ok(Some(RunEvent::Ended { judgement, record: (position, record) })) if position > history => {
                     let (piece, end) = writer.take_end(&organism, judgement, &record);
-                    send(piece).await?;
-                    if end.is_ok() {
-                        self.keep_thread(&writer.text, record.header.seq);
-                    }
+                    send_piece(piece, to_client).await?;
                     return Some(end);
                 }
                 Ok(Some(RunEvent::Quiet)) => {
-                    let requests = RunRequests::read(&self.front, &self.client, &self.receipt).await;
-                    match requests {
+                    match RunRequests::read(&self.front, &self.client, &self.receipt).await {
                         Ok(requests) if requests.has_decision() => {
-                            send(writer.write_text(&requests.write_text(&self.link))).await?;
+                            let piece = writer.write_text(&requests.write_text(&self.link));
+                            send_piece(piece, to_client).await?;
                             return Some(Ok("stop"));
                         }
-                        Ok(requests) => {
-                            send(writer.write_beside(&requests.describe_wait(&self.link))).await?
-                        }
+                        Ok(requests) => writer.write_beside(&requests.describe_wait(&self.link)),
                         Err(fault) => return Some(Err(fault)),
                     }
                 }
-                Ok(Some(event)) => send(writer.take_event(event)).await?,
-                Ok(None) => return cut("the organism has stopped, and goes on when it runs again".to_owned()),
-                Err(fault) => return cut(format!("the log cannot be read: {fault}")),
-            }
+                Ok(Some(event)) => writer.take_event(event),
+                Ok(None) => {
+                    return Some(cut_off(
+                        "the organism has stopped, and goes on when it runs again".to_owned(),
+                    ));
+                }
+                Err(fault) => return Some(cut_off(format!("the log cannot be read: {fault}"))),
+            };
+            send_piece(piece, to_client).await?;
         }
     }
+}
 
-    /// The next message whose history is this chat goes on with its thread.
-    fn keep_thread(&self, answer: &str, seq: u64) {
-        let Ok(thread) = ThreadId::parse(&self.receipt.thread) else { return };
-        let Some(name) = self.name.clone() else { return };
-        let resting = RestingChat { name, thread, seq };
-        self.threads.keep_resting(&self.client, self.asked.add("assistant", answer), resting);
+/// The end of an answer that cannot be waited for.
+fn cut_off(why: String) -> ChatEnd {
+    Err(refuse_later(format!("{why}; the run goes on, and the same request gets its answer")))
+}
+
+async fn send_piece(
+    piece: Option<ChatPiece>,
+    to_client: Option<(&ChunkFrame, &mpsc::Sender<Value>)>,
+) -> Option<()> {
+    match (piece, to_client) {
+        (Some(piece), Some((frame, to_client))) => frame.send_piece(to_client, &piece).await,
+        _ => Some(()),
     }
 }

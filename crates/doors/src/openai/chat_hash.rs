@@ -51,12 +51,16 @@ impl ChatHash {
         Key::parse(&format!("{}.{mark}", self.0)).map_err(|malformed| malformed.to_string())
     }
 
-    /// The hash in a recorded key, the key as it was sent, and its mark.
-    pub(super) fn from_key(recorded: &Key) -> Option<(ChatHash, Key, String)> {
+    /// The keys of messages after which the hash is this: from the first, and before the second.
+    pub(super) fn key_range(&self) -> (String, String) {
+        (format!("{}.", self.0), format!("{}/", self.0))
+    }
+
+    /// A recorded key as it was sent, and its mark.
+    pub(super) fn read_key(recorded: &Key) -> Option<(Key, String)> {
         let (_, key) = recorded.as_str().split_once('/')?;
         let (hash, mark) = key.split_once('.')?;
-        let sent = Key::parse(key).ok().filter(|_| hash.len() == 40)?;
-        Some((ChatHash(hash.to_owned()), sent, mark.to_owned()))
+        Some((Key::parse(key).ok().filter(|_| hash.len() == 40)?, mark.to_owned()))
     }
 }
 
@@ -79,7 +83,9 @@ mod tests {
             (begun.name_thread("0011223344556677").unwrap(), asked.make_key("0011223344556677").unwrap());
         assert!(name.as_str().starts_with(&begun.name_prefix()));
         let bound = name.bind_key(&key).unwrap();
-        assert_eq!(ChatHash::from_key(&bound), Some((asked, key, "0011223344556677".to_owned())));
-        assert_eq!(ChatHash::from_key(&Key::parse("@x/plain").unwrap()), None);
+        let (first, behind) = asked.key_range();
+        assert!((first..behind).contains(&key.to_string()));
+        assert_eq!(ChatHash::read_key(&bound), Some((key, "0011223344556677".to_owned())));
+        assert_eq!(ChatHash::read_key(&Key::parse("@x/plain").unwrap()), None);
     }
 }

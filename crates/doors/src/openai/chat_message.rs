@@ -24,6 +24,10 @@ pub(super) fn write_message(
     has_history: bool,
 ) -> Result<Vec<u8>, OpenaiFault> {
     let takes_ask = entry.find_accepted(&QName::new(namespaces::TALK, "ask")).is_some();
+    if !takes_ask && !request.systems.is_empty() {
+        let words = format!("{} takes no question, so no text of the role system is for it", entry.name);
+        return Err(OpenaiFault::refuse_request("messages", words));
+    }
     let is_told = takes_ask && !has_history && !(request.history.is_empty() && request.systems.is_empty());
     let text = if is_told { report_history(request) } else { request.last.clone() };
     match write_words(organism, entry, &text) {
@@ -35,7 +39,7 @@ pub(super) fn write_message(
 /// The history as the client reports it, and then what is asked.
 fn report_history(request: &ChatRequest) -> String {
     let systems = request.systems.iter().map(|text| ("system", text.as_str()));
-    let said = request.history.iter().map(|(role, text)| (role.as_str(), text.as_str()));
+    let said = request.history.iter().map(|one| (one.role.as_str(), one.text.as_str()));
     let lines = systems.chain(said).map(|(role, text)| format!("{role}: {text}\n"));
     format!("{REPORT}\n{}\nThe message:\n{}", lines.collect::<String>(), request.last)
 }

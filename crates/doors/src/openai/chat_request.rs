@@ -6,21 +6,34 @@ use serde_json::{Map, Value};
 use super::fault::OpenaiFault;
 use crate::limits;
 
+/// A text of a chat.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ChatText {
+    pub(super) role: String,
+    pub(super) text: String,
+}
+
+/// What a request wants of its answer.
+#[derive(Debug)]
+pub(super) struct WantedAnswer {
+    /// The entry.
+    pub(super) model: String,
+    /// Whether the answer is to come in pieces.
+    pub(super) streams: bool,
+    /// The keys that change nothing here, as far as they are told.
+    pub(super) ignored: String,
+}
+
 /// A request, as far as it counts.
 #[derive(Debug)]
 pub(super) struct ChatRequest {
-    /// The entry.
-    pub(super) model: String,
+    pub(super) wanted: WantedAnswer,
     /// The texts of the roles `system` and `developer`.
     pub(super) systems: Vec<String>,
-    /// The messages before the last one, each with its role.
-    pub(super) history: Vec<(String, String)>,
+    /// The messages before the last one.
+    pub(super) history: Vec<ChatText>,
     /// The last message, which is the user's.
     pub(super) last: String,
-    /// Whether the answer is to come in pieces.
-    pub(super) streams: bool,
-    /// The keys that change nothing here.
-    pub(super) ignored: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,27 +88,31 @@ impl ChatRequest {
             let text = read_content(at, message.content)?;
             match message.role.as_str() {
                 "system" | "developer" => systems.push(text),
-                _ => history.push((message.role, text)),
+                _ => history.push(ChatText { role: message.role, text }),
             }
         }
         let last = match history.pop() {
-            Some((role, text)) if role == "user" && !text.trim().is_empty() => text,
+            Some(ChatText { role, text }) if role == "user" && !text.trim().is_empty() => text,
             _ => {
                 let words = "the last message must be the user's, with a text: it is what is asked";
                 return Err(OpenaiFault::refuse_request("messages", words));
             }
         };
-        let ignored =
-            sent.other.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, _)| key).collect();
-        Ok(ChatRequest {
+        let wanted = WantedAnswer {
             model: sent.model,
-            systems,
-            history,
-            last,
             streams: sent.stream.unwrap_or(false),
-            ignored,
-        })
+            ignored: list_ignored(&sent.other),
+        };
+        Ok(ChatRequest { wanted, systems, history, last })
     }
+}
+
+/// The keys that change nothing, as a header can tell them.
+fn list_ignored(other: &Map<String, Value>) -> String {
+    let is_told =
+        |key: &str| key.len() <= limits::IGNORED_KEY_BYTES && key.bytes().all(|byte| byte.is_ascii_graphic());
+    let keys = other.iter().filter(|(key, value)| !value.is_null() && is_told(key));
+    keys.map(|(key, _)| key.as_str()).take(limits::IGNORED_KEYS).collect::<Vec<_>>().join(", ")
 }
 
 fn read_content(at: usize, content: Option<SentContent>) -> Result<String, OpenaiFault> {
@@ -161,12 +178,12 @@ mod tests {
         ]}));
         let read = read.unwrap();
         assert_eq!(
-            (read.model.as_str(), read.systems, read.last.as_str()),
+            (read.wanted.model.as_str(), read.systems, read.last.as_str()),
             ("m", vec!["be brief".to_owned()], "c")
         );
-        let of = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+        let of = |role: &str, text: &str| ChatText { role: role.to_owned(), text: text.to_owned() };
         assert_eq!(read.history, [of("user", "a\nb"), of("assistant", "")]);
-        assert_eq!((read.ignored, read.streams), (vec!["temperature".to_owned()], false));
+        assert_eq!((read.wanted.ignored.as_str(), read.wanted.streams), ("temperature", false));
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Which thread a chat is. Clients send their whole history with each message, and a thread goes on only if its chat is
-//! that history to the letter; else the message opens a new thread.
+//! Which thread a chat is. Clients send their whole history with each message, and a thread goes on only if its newest
+//! message and its answer are the last ones of that history, and all before them has the same hash. Else the message
+//! opens a new thread.
 //!
 //! What is kept here is an index of the log, and made of it again after a start.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Mutex as OrderlyMutex;
 
 use super::answers::write_answer;
 use super::chat_hash::ChatHash;
@@ -20,131 +23,152 @@ use systole_log::index::{IndexFile, RootSelection};
 use systole_organism::front::OrganismHandle;
 use systole_organism::indexing::ask_index;
 
-/// A thread whose chat is over for now.
+/// A message of a chat, and where it went.
 #[derive(Clone, Debug)]
-pub(super) struct RestingChat {
-    /// Its name.
-    pub(super) name: ThreadName,
-    /// The thread.
-    pub(super) thread: ThreadId,
-    /// Its last record that counted.
-    pub(super) seq: u64,
-}
-
-/// A message that was sent.
-#[derive(Clone, Debug)]
-pub(super) struct SentChat {
+pub(super) struct AskedChat {
     /// The name of its thread.
     pub(super) name: ThreadName,
     /// Its key there.
     pub(super) key: Key,
-    /// When it was sent, since this process began.
+    /// When it was sent.
     pub(super) at: Millis,
+    /// The thread and its record there, once it is on disk.
+    pub(super) place: Option<(ThreadId, u64)>,
 }
 
-/// The chats of a client. The oldest are forgotten: their next message opens a new thread.
-#[derive(Default)]
-struct ClientChats {
-    /// The beginnings whose threads in the log were read.
-    read: BTreeSet<String>,
-    resting: BTreeMap<ChatHash, RestingChat>,
-    order: VecDeque<ChatHash>,
-    /// By what each message had of its own: the key that the client chose, or its bytes.
-    sent: BTreeMap<String, SentChat>,
-    sent_order: VecDeque<String>,
+/// Entries by a key, of which the oldest are forgotten.
+struct NewestChats<K> {
+    chats: BTreeMap<K, AskedChat>,
+    order: VecDeque<K>,
 }
 
-impl ClientChats {
-    fn add_resting(&mut self, hash: ChatHash, chat: RestingChat) {
-        if self.resting.insert(hash.clone(), chat).is_none() {
-            self.order.push_back(hash);
+impl<K> Default for NewestChats<K> {
+    fn default() -> NewestChats<K> {
+        NewestChats { chats: BTreeMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<K: Ord + Clone> NewestChats<K> {
+    fn add(&mut self, key: K, chat: AskedChat) {
+        if self.chats.insert(key.clone(), chat).is_none() {
+            self.order.push_back(key);
         }
         while self.order.len() > limits::CHATS {
             let Some(oldest) = self.order.pop_front() else { break };
-            self.resting.remove(&oldest);
+            self.chats.remove(&oldest);
         }
     }
 
-    fn add_sent(&mut self, own: String, sent: SentChat) {
-        if self.sent.insert(own.clone(), sent).is_none() {
-            self.sent_order.push_back(own);
+    /// Adds one of the log, unless there is a newer one. It is forgotten before all others.
+    fn add_old(&mut self, key: K, chat: AskedChat) {
+        if self.order.len() < limits::CHATS && !self.chats.contains_key(&key) {
+            self.order.push_front(key.clone());
+            self.chats.insert(key, chat);
         }
-        while self.sent_order.len() > limits::CHATS {
-            let Some(oldest) = self.sent_order.pop_front() else { break };
-            self.sent.remove(&oldest);
-        }
+    }
+
+    fn remove(&mut self, key: &K) -> Option<AskedChat> {
+        self.order.retain(|known| known != key);
+        self.chats.remove(key)
     }
 }
 
-/// The chats of all clients.
+/// The chats of a client.
 #[derive(Default)]
-pub(super) struct ChatThreads(Mutex<BTreeMap<Name, ClientChats>>);
+pub(super) struct ClientChats {
+    /// The beginnings whose threads in the log were read.
+    read: BTreeSet<String>,
+    /// The newest messages of threads, by their keys, which begin with the hash up to them.
+    asked: NewestChats<String>,
+    /// Messages by the keys that the client chose.
+    named: NewestChats<(String, String)>,
+}
+
+/// The chats of all clients. Of one client, one message at a time is placed.
+#[derive(Default)]
+pub(super) struct ChatThreads(Mutex<BTreeMap<Name, Arc<OrderlyMutex<ClientChats>>>>);
 
 impl ChatThreads {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, ClientChats>> {
-        // Every change is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn find_client(&self, client: &Name) -> Arc<OrderlyMutex<ClientChats>> {
+        // An entry is added whole before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(client.clone()).or_default().clone()
+    }
+}
+
+impl ClientChats {
+    /// Keeps a message, and that of its client's own key if it has one.
+    pub(super) fn keep(&mut self, begun: &ChatHash, chat: &AskedChat, mark: Option<&str>) {
+        self.asked.add(chat.key.to_string(), chat.clone());
+        if let Some(mark) = mark {
+            self.named.add((begun.name_prefix(), mark.to_owned()), chat.clone());
+        }
     }
 
-    /// Keeps a thread whose chat has ended with that hash.
-    pub(super) fn keep_resting(&self, client: &Name, hash: ChatHash, chat: RestingChat) {
-        self.lock().entry(client.clone()).or_default().add_resting(hash, chat);
+    /// Forgets a message that was refused.
+    pub(super) fn forget(&mut self, begun: &ChatHash, chat: &AskedChat, mark: Option<&str>) {
+        self.take(chat);
+        if let Some(mark) = mark {
+            self.named.remove(&(begun.name_prefix(), mark.to_owned()));
+        }
     }
 
-    /// Takes the thread whose chat is that history. Who comes second with the same history opens a new one.
-    pub(super) fn take_resting(&self, client: &Name, history: &ChatHash) -> Option<RestingChat> {
-        let mut chats = self.lock();
-        let own = chats.get_mut(client)?;
-        own.order.retain(|hash| hash != history);
-        own.resting.remove(history)
+    /// The newest messages of threads with that hash, the newest first. The same may be said in several chats.
+    pub(super) fn find(&self, asked: &ChatHash) -> Vec<AskedChat> {
+        let (first, behind) = asked.key_range();
+        let mut found: Vec<AskedChat> =
+            self.asked.chats.range(first..behind).map(|(_, chat)| chat.clone()).collect();
+        found.sort_by_key(|chat| std::cmp::Reverse(chat.at));
+        found.truncate(limits::SAME_CHATS);
+        found
     }
 
-    /// Keeps where a message went.
-    pub(super) fn keep_sent(&self, client: &Name, own: String, sent: SentChat) {
-        self.lock().entry(client.clone()).or_default().add_sent(own, sent);
+    /// Takes one of them: who comes next does not find it.
+    pub(super) fn take(&mut self, chat: &AskedChat) {
+        self.asked.remove(&chat.key.to_string());
     }
 
-    /// Where such a message went, if it was sent before.
-    pub(super) fn find_sent(&self, client: &Name, own: &str) -> Option<SentChat> {
-        self.lock().get(client)?.sent.get(own).cloned()
+    /// The message that the client sent under a key of its own.
+    pub(super) fn find_named(&self, begun: &ChatHash, mark: &str) -> Option<&AskedChat> {
+        self.named.chats.get(&(begun.name_prefix(), mark.to_owned()))
     }
 
     /// Reads from the log what chats with that beginning there are, if they were not read since the start.
     pub(super) async fn read_begun(
-        &self,
+        &mut self,
         front: &OrganismHandle,
         client: &Name,
         begun: &ChatHash,
     ) -> Result<(), LogFault> {
         let prefix = begun.name_prefix();
-        if self.lock().get(client).is_some_and(|own| own.read.contains(&prefix)) {
+        if self.read.contains(&prefix) {
             return Ok(());
         }
         let (front, name, wanted) = (front.clone(), client.clone(), prefix.clone());
         let read = tokio::task::spawn_blocking(move || read_chats(&front, &name, wanted)).await;
         let found = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
-        let mut chats = self.lock();
-        let own = chats.entry(client.clone()).or_default();
-        if own.read.insert(prefix) {
-            for chat in found {
-                own.add_sent(format!("key {}", chat.mark), chat.sent);
-                chat.resting.into_iter().for_each(|(hash, resting)| own.add_resting(hash, resting));
+        if self.read.len() >= limits::CHATS {
+            self.read.clear();
+        }
+        self.read.insert(prefix.clone());
+        for ReadChat { mark, chat, is_newest } in found {
+            if is_newest {
+                self.asked.add_old(chat.key.to_string(), chat.clone());
             }
+            self.named.add_old((prefix.clone(), mark), chat);
         }
         Ok(())
     }
 }
 
-/// A chat in the log.
+/// A message of a chat in the log.
 struct ReadChat {
-    /// The mark and the place of its last message.
     mark: String,
-    sent: SentChat,
-    /// The thread at rest, if that has an answer.
-    resting: Option<(ChatHash, RestingChat)>,
+    chat: AskedChat,
+    /// Whether it is the newest of a thread that has not ended.
+    is_newest: bool,
 }
 
-/// The chats in the log whose names begin so, the newest last.
+/// The messages of the threads whose names begin so, those of the newest threads first.
 fn read_chats(front: &OrganismHandle, client: &Name, prefix: String) -> Result<Vec<ReadChat>, LogFault> {
     let wanted =
         RootSelection { name: Some(prefix), client: Some(client.to_string()), ..RootSelection::default() };
@@ -158,63 +182,65 @@ fn read_chats(front: &OrganismHandle, client: &Name, prefix: String) -> Result<V
         })
     })?;
     let mut chats = Vec::new();
-    for (name, thread) in rows.into_iter().rev() {
+    for (name, thread) in rows {
         let Some((name, thread)) = ThreadName::parse(&name).ok().zip(ThreadId::parse(&thread).ok()) else {
             continue;
         };
-        chats.extend(read_last_run(front.composition(), reader, (name, thread))?);
+        let (mut own, mut has_ended): (Vec<ReadChat>, bool) = (Vec::new(), false);
+        for placed in reader.records_of(&thread, 1) {
+            let (_, record) = placed?;
+            has_ended |= record.header.kind == RecordKind::Terminal;
+            let key = record.header.key.as_ref().filter(|_| is_request(&record));
+            let Some((key, mark)) = key.and_then(ChatHash::read_key) else { continue };
+            let place = Some((thread.clone(), record.header.seq));
+            let chat = AskedChat { name: name.clone(), key, at: record.header.time, place };
+            own.push(ReadChat { mark, chat, is_newest: false });
+        }
+        if let Some(newest) = own.last_mut() {
+            newest.is_newest = !has_ended;
+        }
+        chats.append(&mut own);
     }
     Ok(chats)
-}
-
-/// The last run of a thread, unless the thread has ended.
-fn read_last_run(
-    organism: &Composition,
-    reader: &dyn LogReader,
-    (name, thread): (ThreadName, ThreadId),
-) -> Result<Option<ReadChat>, LogFault> {
-    let (mut asked, mut ended) = (None, None);
-    let mut seq = 1;
-    loop {
-        let page = reader.of_thread(&thread, seq, limits::LOG_PAGE_FIRST)?;
-        for (_, record) in &page {
-            let h = &record.header;
-            if h.kind == RecordKind::Terminal {
-                return Ok(None);
-            }
-            if is_request(record) {
-                (asked, ended) = (Some((h.key.clone(), h.call.clone())), None);
-            } else if h.code == Some(RecordCode::Steering(SteerEffect::Reopened)) {
-                ended = None;
-            } else if asked.as_ref().is_some_and(|(_, call)| *call == h.call) {
-                ended = CallJudgement::of_record(record).map(|how| (how, record.clone())).or(ended);
-            }
-        }
-        match page.last() {
-            Some((_, record)) if page.len() == limits::LOG_PAGE_FIRST => seq = record.header.seq + 1,
-            _ => break,
-        }
-    }
-    let recorded = asked.and_then(|(key, _)| key);
-    let Some((hash, key, mark)) = recorded.and_then(|key| ChatHash::from_key(&key)) else { return Ok(None) };
-    let resting = ended.and_then(|(how, record)| {
-        let answer = write_answer(organism, how, &record)?;
-        let resting = RestingChat { name: name.clone(), thread, seq: record.header.seq };
-        Some((hash.add("assistant", &answer), resting))
-    });
-    Ok(Some(ReadChat { mark, sent: SentChat { name, key, at: Millis(0) }, resting }))
 }
 
 fn is_request(record: &Record) -> bool {
     record.header.code == Some(RecordCode::Role(MessageRole::Request))
 }
 
-/// Whether a thread still rests where its chat was left: no other message came, and it has not ended.
-pub(super) async fn is_resting(front: &OrganismHandle, chat: &RestingChat) -> Result<bool, LogFault> {
-    let (reader, thread, seq) = (front.reader().clone(), chat.thread.clone(), chat.seq + 1);
-    let read = move || reader.of_thread(&thread, seq, limits::LOG_PAGE_FIRST);
-    let read = tokio::task::spawn_blocking(read).await;
-    let later = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
-    let is_other = |record: &Record| is_request(record) || record.header.kind == RecordKind::Terminal;
-    Ok(later.len() < limits::LOG_PAGE_FIRST && !later.iter().any(|(_, record)| is_other(record)))
+/// The answer of a message, if nothing was asked in its thread since, and the thread has not ended.
+pub(super) async fn read_answer(
+    front: &OrganismHandle,
+    chat: &AskedChat,
+) -> Result<Option<String>, LogFault> {
+    let Some((thread, seq)) = chat.place.clone() else { return Ok(None) };
+    let (reader, organism) = (front.reader().clone(), front.composition().clone());
+    let read = tokio::task::spawn_blocking(move || read_last_answer(&organism, &*reader, &thread, seq)).await;
+    read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })?
+}
+
+fn read_last_answer(
+    organism: &Composition,
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seq: u64,
+) -> Result<Option<String>, LogFault> {
+    let (mut call, mut answer) = (None, None);
+    for placed in reader.records_of(thread, seq) {
+        let (_, record) = placed?;
+        let h = &record.header;
+        if h.kind == RecordKind::Terminal || (h.seq != seq && is_request(&record)) {
+            return Ok(None);
+        }
+        if h.seq == seq {
+            call = h.call.clone();
+        } else if h.call.is_some() && h.call == call {
+            if h.code == Some(RecordCode::Steering(SteerEffect::Reopened)) {
+                answer = None;
+            } else if let Some(how) = CallJudgement::of_record(&record) {
+                answer = write_answer(organism, how, &record);
+            }
+        }
+    }
+    Ok(answer)
 }

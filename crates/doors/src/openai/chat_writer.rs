@@ -36,17 +36,14 @@ pub(super) struct ChatWriter {
     /// What was beside it.
     pub(super) beside: String,
     has_live_thought: bool,
-    /// Whether what was sent may still be taken back.
-    is_whole: bool,
     /// What comes before the next text.
     between: Option<&'static str>,
 }
 
 impl ChatWriter {
-    /// An answer that is sent whole, or in pieces.
-    pub(super) fn new(shows: ShownSteps, is_whole: bool) -> ChatWriter {
+    pub(super) fn new(shows: ShownSteps) -> ChatWriter {
         let (text, beside) = (String::new(), String::new());
-        ChatWriter { shows, text, beside, has_live_thought: false, is_whole, between: None }
+        ChatWriter { shows, text, beside, has_live_thought: false, between: None }
     }
 
     /// What an event adds.
@@ -54,9 +51,6 @@ impl ChatWriter {
         match event {
             RunEvent::Text(words) => self.write_text(&words),
             RunEvent::Retract => {
-                if self.is_whole {
-                    self.text.clear();
-                }
                 self.between = Some(ANEW).filter(|_| !self.text.is_empty());
                 None
             }
@@ -92,7 +86,7 @@ impl ChatWriter {
         // Words were sent before the end.
         let has_words = judgement != CallJudgement::Handled && read_words(record).is_some();
         let piece = if has_words { None } else { self.write_text(&answer) };
-        (piece, Ok(if judgement == CallJudgement::Partial { "length" } else { "stop" }))
+        (piece, Ok(name_finish(judgement)))
     }
 
     /// The answer of a run that has ended before it was followed.
@@ -121,4 +115,9 @@ impl ChatWriter {
             ShownSteps::Answer | ShownSteps::Steps => payload.name().local.to_string(),
         }
     }
+}
+
+/// Why an answer ends.
+pub(super) fn name_finish(judgement: CallJudgement) -> &'static str {
+    if judgement == CallJudgement::Partial { "length" } else { "stop" }
 }

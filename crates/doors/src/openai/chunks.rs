@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_core::Stream;
@@ -25,7 +26,11 @@ pub(super) struct ChunkFrame {
 
 impl ChunkFrame {
     pub(super) fn new(receipt: &ApiReceipt, model: String) -> ChunkFrame {
-        ChunkFrame { id: format!("chatcmpl-{}", receipt.id), created: WallClock.now().0 / 1000, model }
+        ChunkFrame {
+            id: format!("chatcmpl-{}", receipt.id),
+            created: Duration::from_millis(WallClock.now().0).as_secs(),
+            model,
+        }
     }
 
     /// The whole answer.

@@ -1,35 +1,39 @@
 //! Decisions in a chat: what waits for the person is shown with its hash, and `/approve a1`, `/reject a1 WHY` or
 //! `/choose a1 WORD` as the last message decides. It counts only for what the chat has shown.
 
-use axum::http::StatusCode;
 use systole_queries::persons::{self, RequestSubject, WaitingRequest};
 use systole_queries::thread_requests::list_held;
 
+use super::chat_request::ChatText;
+use super::chat_threads::AskedChat;
 use super::fault::OpenaiFault;
 use crate::api_types::{ApiReceipt, ApiRuling, DecisionOutcome};
+use crate::limits;
 use crate::request_refusals::describe_stopping;
 use crate::steering::read_order;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::person::{self, PersonRequestId};
-use systole_core::types::ports::{Clock as _, LogFault, LogReader, PlacedRecord};
+use systole_core::types::ports::{Clock as _, LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 use systole_system::clock::WallClock;
-
-/// Hex digits of a hash that are shown.
-const SHOWN_HASH: usize = 16;
 
 /// A decision as it was typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TypedDecision {
     outcome: DecisionOutcome,
     request: PersonRequestId,
-    /// The hash, if it was typed too.
-    hash: Option<String>,
     /// The words behind it.
     words: String,
+}
+
+/// The run that a decision lets go on.
+pub(super) struct DecidedRun {
+    pub(super) receipt: ApiReceipt,
+    /// What it did up to there was told before.
+    pub(super) told: Position,
 }
 
 impl TypedDecision {
@@ -44,9 +48,8 @@ impl TypedDecision {
             _ => return None,
         };
         let (id, words) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-        let (id, hash) = id.split_once('.').map_or((id, None), |(id, hash)| (id, Some(hash.to_owned())));
         let words = words.trim().to_owned();
-        let read = PersonRequestId::parse(id).map(|request| TypedDecision { outcome, request, hash, words });
+        let read = PersonRequestId::parse(id).map(|request| TypedDecision { outcome, request, words });
         Some(read.ok_or_else(|| {
             let words = format!("{order} needs the id of what waits, as in {order} a1");
             OpenaiFault::refuse_request("messages", words)
@@ -54,44 +57,53 @@ impl TypedDecision {
     }
 
     /// The hash that the chat has shown of the request.
-    fn find_shown(&self, history: &[(String, String)]) -> Option<String> {
+    fn find_shown(&self, history: &[ChatText]) -> Option<String> {
         let mark = format!("{}.", self.request);
-        let shown = history.iter().rev().filter(|(role, _)| role == "assistant").find_map(|(_, text)| {
-            let (_, behind) = text.rsplit_once(&mark)?;
-            behind.get(..SHOWN_HASH).map(str::to_owned)
-        });
-        self.hash.clone().or(shown)
+        history.iter().rev().filter(|one| one.role == "assistant").find_map(|one| {
+            let (_, behind) = one.text.rsplit_once(&mark)?;
+            behind.get(..limits::SHOWN_HASH).map(str::to_owned)
+        })
     }
 
-    /// Decides. The run that waited goes on, and its receipt goes out.
+    /// Decides what waits in the run of one of these messages of the chat. Where it was decided before, an approval, and
+    /// what is sent again, join the run.
     pub(super) async fn decide(
         self,
         front: &OrganismHandle,
         client: &Name,
-        history: &[(String, String)],
-    ) -> Result<ApiReceipt, OpenaiFault> {
-        let (request, own) = (self.request, client.clone());
-        let found = read_log(front, move |reader| find_own_request(reader, &own, request)).await?;
-        let Some((waiting, asked)) = found else {
-            let words = format!("{request} does not wait in a chat of yours");
-            let refusal = Refusal::new(Code::UnknownApproval, words);
-            return Err(OpenaiFault::from_refusal(
-                &refusal.fixed_by("the id of what waits, as the chat shows it"),
-            ));
+        (chats, history): (Vec<AskedChat>, &[ChatText]),
+        may_repeat: bool,
+    ) -> Result<DecidedRun, OpenaiFault> {
+        let request = self.request;
+        let refuse = |code: Code, words: String| {
+            let refusal = Refusal::new(code, words);
+            Err(OpenaiFault::from_refusal(&refusal.fixed_by("the newest id that this chat shows")))
         };
-        let shown = self.find_shown(history);
+        let Some(shown) = self.find_shown(history) else {
+            return refuse(Code::UnknownApproval, format!("this chat has not shown {request}"));
+        };
+        let told = front.end();
+        let found = read_log(front, move |reader| find_run(reader, &chats, request)).await?;
+        let Some((waiting, asked)) = found else {
+            return refuse(Code::UnknownApproval, format!("{request} does not wait in this chat"));
+        };
+        let Some(waiting) = waiting else {
+            if self.outcome != DecisionOutcome::Approved && !may_repeat {
+                return refuse(Code::DecidedApproval, format!("{request} was decided before"));
+            }
+            let receipt = ApiReceipt { repeated: true, ..read_receipt(&asked) };
+            return Ok(DecidedRun { receipt, told: Position::default() });
+        };
         let hash = waiting.hash.to_string();
-        if shown.as_ref().is_none_or(|shown| shown.len() != SHOWN_HASH || !hash.starts_with(shown.as_str())) {
-            let short = hash.get(..SHOWN_HASH).unwrap_or_default();
-            let words = format!(
-                "{request} is not what this chat has shown; look at it where decisions are made, and then type {request}.{short}"
-            );
-            return Err(OpenaiFault::new(StatusCode::CONFLICT, Code::MismatchedApproval.as_str(), words));
+        if shown.len() != limits::SHOWN_HASH || !hash.starts_with(&shown) {
+            return refuse(Code::MismatchedApproval, format!("{request} is not what this chat has shown"));
         }
         let order = read_order(client.clone(), request, self.into_ruling(&waiting, hash))
             .map_err(|words| OpenaiFault::refuse_request("messages", words))?;
         match front.rule_request(order).await {
-            Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(read_receipt(&asked)),
+            Some(SenderReply::Done | SenderReply::Receipt(..)) => {
+                Ok(DecidedRun { receipt: read_receipt(&asked), told })
+            }
             Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
             None => Err(OpenaiFault::from_refusal(&describe_stopping())),
         }
@@ -107,20 +119,21 @@ impl TypedDecision {
     }
 }
 
-/// A request that waits in a thread of the client, and the message that led to it.
-fn find_own_request(
+/// The run of one of these messages in which the request waits, or else that of the newest one.
+fn find_run(
     reader: &dyn LogReader,
-    client: &Name,
+    chats: &[AskedChat],
     request: PersonRequestId,
-) -> Result<Option<(WaitingRequest, PlacedRecord)>, LogFault> {
-    let found = persons::waiting(reader)?.into_iter().find(|one| one.id == request);
-    let Some((found, outside)) = found.and_then(|one| Some((one.clone(), one.request?))) else {
+) -> Result<Option<(Option<WaitingRequest>, PlacedRecord)>, LogFault> {
+    let waiting = persons::waiting(reader)?.into_iter().find(|one| one.id == request);
+    let outside = waiting.as_ref().and_then(|one| one.request.as_ref());
+    let outside = outside.map(|outside| (outside.thread.clone(), outside.seq));
+    let is_own = |chat: &&AskedChat| outside.is_none() || chat.place == outside;
+    let Some((thread, seq)) = chats.iter().find(is_own).and_then(|chat| chat.place.clone()) else {
         return Ok(None);
     };
-    let first = reader.of_thread(&outside.thread.root_of(), 1, 1)?.pop();
-    let asked = reader.of_thread(&outside.thread, outside.seq, 1)?.pop();
-    let is_own = first.is_some_and(|(_, record)| record.header.from == *client);
-    Ok(asked.filter(|_| is_own).map(|asked| (found, asked)))
+    let asked = reader.of_thread(&thread, seq, 1)?.pop();
+    Ok(asked.map(|asked| (waiting.filter(|_| outside.is_some()), asked)))
 }
 
 /// The receipt of a message, by its record.
@@ -190,7 +203,7 @@ fn write_request(waiting: &WaitingRequest, link: &str) -> String {
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let hash = waiting.hash.to_string();
-    let hash = hash.get(..SHOWN_HASH).unwrap_or_default();
+    let hash = hash.get(..limits::SHOWN_HASH).unwrap_or_default();
     let how = match &waiting.about {
         RequestSubject::Approval { .. } => format!("`/approve {id}`, or `/reject {id} WHY`"),
         RequestSubject::Question { choices, .. } if choices.is_empty() => format!("`/choose {id} WORDS`"),
@@ -228,7 +241,7 @@ mod tests {
             (typed.outcome, typed.request, typed.words.as_str()),
             (DecisionOutcome::Rejected, PersonRequestId(12), "too much")
         );
-        let of = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+        let of = |role: &str, text: &str| ChatText { role: role.to_owned(), text: text.to_owned() };
         let history = [
             of("assistant", "It is a12.0011223344556677\n"),
             of("assistant", "in what waits: a12.ffffffffffffffff; it is a12.8899aabbccddeeff\n"),
@@ -237,7 +250,5 @@ mod tests {
         assert_eq!(typed.find_shown(&history).as_deref(), Some("8899aabbccddeeff"));
         assert_eq!(typed.find_shown(&history[..1]).as_deref(), Some("0011223344556677"));
         assert_eq!(typed.find_shown(&[]), None);
-        let with_hash = parse("/approve a1.0011223344556677").unwrap().unwrap();
-        assert_eq!(with_hash.find_shown(&[]).as_deref(), Some("0011223344556677"));
     }
 }

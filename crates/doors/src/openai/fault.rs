@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::request_refusals::find_status;
+use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
 /// Why a request gets no answer.
@@ -70,4 +71,10 @@ impl OpenaiFault {
     pub(super) fn into_closing(self) -> Response {
         ([(header::CONNECTION, "close")], self.into_answer()).into_response()
     }
+}
+
+/// What can be asked again later.
+pub(super) fn refuse_later(words: String) -> OpenaiFault {
+    let refusal = Refusal::new(Code::IngressUnavailable, words);
+    OpenaiFault::from_refusal(&refusal.fixed_by("send it again later"))
 }

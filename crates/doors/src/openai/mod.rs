@@ -7,6 +7,7 @@ mod answers;
 mod chat;
 mod chat_hash;
 mod chat_message;
+mod chat_placing;
 mod chat_request;
 mod chat_threads;
 mod chat_writer;
@@ -22,11 +23,12 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::any;
 
-use super::door_row::{DoorRoute, DoorRow, DoorVisit, enter_with_token};
+use super::door_row::{DoorRoute, DoorRow, DoorVisit};
+use super::http_state::Caller;
 use super::page_origin;
 use super::request_refusals::read_bearer;
 use chat_threads::ChatThreads;
-use fault::OpenaiFault;
+use fault::{OpenaiFault, refuse_later};
 use systole_core::types::client::ClientDoor;
 
 /// The door. Its state are the threads of chats.
@@ -44,20 +46,21 @@ fn list_routes() -> Vec<DoorRoute> {
     list.service = list.service.fallback(refuse_method);
     let mut one = DoorRoute::get("/openai/v1/models/{model}", models::show_model);
     one.service = one.service.fallback(refuse_method);
-    let other = DoorRoute { method: "any", path: "/openai/{*rest}", service: any(refuse_path) };
-    vec![list, one, chat, other]
+    let other = ["/openai", "/openai/", "/openai/{*rest}"];
+    let other = other.map(|path| DoorRoute { method: "any", path, service: any(refuse_path) });
+    [list, one, chat].into_iter().chain(other).collect()
 }
 
 /// Lets a known client in, if the door is open, and answers every other in the words of this door.
 async fn enter_door(visit: DoorVisit) -> Response {
-    let DoorVisit { state, visitor, request, .. } = &visit;
+    let DoorVisit { state, visitor, mut request, next } = visit;
     let owner = read_bearer(request.headers()).and_then(|token| state.find_owner(token, ClientDoor::Openai));
-    if owner.is_none() {
+    let Some(client) = owner.cloned() else {
         state.login_failed(visitor.address.ip()).await;
         let words =
             "send the header `Authorization: Bearer TOKEN`, as the API key, with the token of a client";
         return OpenaiFault::new(StatusCode::UNAUTHORIZED, "invalid_api_key", words).into_closing();
-    }
+    };
     if state.front.composition().doors.openai.is_none() {
         let words = "this door is closed; `doors: {openai: true}` in the organism's file opens it";
         return OpenaiFault::new(StatusCode::NOT_FOUND, "door.closed", words).into_answer();
@@ -65,7 +68,11 @@ async fn enter_door(visit: DoorVisit) -> Response {
     if let Some(words) = page_origin::find_refusal(request.headers(), &state.addresses) {
         return OpenaiFault::new(StatusCode::FORBIDDEN, "door.origin", words).into_answer();
     }
-    enter_with_token(visit, ClientDoor::Openai).await
+    if let Err(crowded) = visitor.let_in(&client) {
+        return refuse_later(crowded).into_answer();
+    }
+    request.extensions_mut().insert(Caller(client));
+    next.run(request).await
 }
 
 async fn refuse_method() -> Response {

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -62,8 +63,9 @@ pub(super) async fn list_models(ApiCall { state, client }: ApiCall) -> Json<Valu
 /// Describes one.
 pub(super) async fn show_model(
     ApiCall { state, client }: ApiCall,
-    Path(model): Path<String>,
+    model: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, Response> {
+    let model = model.map(|Path(model)| model).unwrap_or_default();
     let organism = state.front.composition();
     let entry = find_entry(organism, &client, &model).map_err(OpenaiFault::into_answer)?;
     Ok(Json(describe_entry(organism, entry)))

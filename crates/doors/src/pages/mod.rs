@@ -66,7 +66,7 @@ use serde_json::json;
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::entrance::{Entrance, read_host};
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::{read_bearer, refuse_plainly, without_token};
+use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
 use crate::limits;
 use changes::ChangeForm;
 use page_request::{CookieReader, PageRequest};
@@ -190,7 +190,7 @@ async fn admit_request(visit: DoorVisit) -> Response {
             return without_token();
         };
         if let Err(crowded) = visitor.let_in(&client) {
-            return crowded;
+            return refuse_crowded(crowded);
         }
         request.extensions_mut().insert(Caller(client));
         return count_request(&state, request, next).await;
@@ -222,7 +222,7 @@ async fn admit_request(visit: DoorVisit) -> Response {
         signing_in::write_sessions(&state).await;
     }
     match visitor.let_in(&client) {
-        Err(crowded) => return crowded,
+        Err(crowded) => return refuse_crowded(crowded),
         Ok(()) if is_unnamed => return refuse_unnamed(),
         Ok(()) => {}
     }

@@ -24,7 +24,7 @@ use crate::api_types;
 use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
-use crate::request_refusals::{refuse_message, refuse_plainly};
+use crate::request_refusals::{refuse_crowded, refuse_message, refuse_plainly};
 use crate::visitors::Visitor;
 use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
@@ -171,7 +171,7 @@ pub(super) async fn sign_in(
         };
     };
     if let Err(crowded) = visitor.let_in(&client) {
-        return crowded;
+        return refuse_crowded(crowded);
     }
     let wish = SessionWish { entrance: state.addresses.find_entrance(&headers), stays: form.stay.is_some() };
     match state.sessions.open(&state.keyring, client, wish, WallClock.now()) {
