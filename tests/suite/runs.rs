@@ -10,7 +10,9 @@ use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode};
 use systole_kit::reply::AnswerPart;
 use systole_log::sqlite;
-use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold, SpokenWords};
+use systole_queries::run_events::{
+    CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold, RunHistory, SpokenWords,
+};
 
 use crate::log_records::fixtures;
 use crate::organism::folder;
@@ -109,6 +111,42 @@ fn b18_from_each_id_of_a_run_the_exact_rest_is_told() {
     }
     let wanted = ["Asked", "Called", "Decided", "Ended", "Returned", "Started"];
     assert!(wanted.iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
+}
+
+#[test]
+fn b18_the_history_of_a_run_is_read_from_its_threads_alone_and_says_the_same() {
+    let (mut runs, mut shorter) = (0, 0);
+    for log in LOGS {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join(log);
+        fs::copy(fixtures().join(log), &copy).unwrap();
+        let (records, reader) = (read_records(&copy), sqlite::open_reading(&copy).unwrap());
+        let end = records.last().unwrap().0;
+        for run in list_runs(&records) {
+            let is_first = |record: &Record| {
+                record.header.thread == run.thread && record.header.call.as_ref() == Some(&run.call)
+            };
+            let since = records.iter().skip_while(|(_, record)| !is_first(record)).count();
+            let seq = records.iter().find(|(_, record)| is_first(record)).unwrap().1.header.seq;
+            let mut history = RunHistory::open(&reader, (&run.thread, seq), end).unwrap().unwrap();
+            let (mut fold, mut told, mut read) = (RunFold::new(run.clone(), None), Vec::new(), Vec::new());
+            loop {
+                let page = history.read_page(&reader).unwrap();
+                if page.is_empty() {
+                    break;
+                }
+                for (position, record) in page {
+                    assert!(record.header.thread.is_within(&run.thread));
+                    read.push(position);
+                    told.extend(fold.take_record(position, &record.into()));
+                }
+            }
+            assert!(read.is_sorted(), "{read:?}");
+            assert_eq!(describe_all(&told), describe_all(&follow(&records, &run, None).1), "{log} {run:?}");
+            (runs, shorter) = (runs + 1, shorter + usize::from(read.len() < since));
+        }
+    }
+    assert!(runs > 10 && shorter > 5, "{runs} runs, {shorter} read less than the log");
 }
 
 #[test]

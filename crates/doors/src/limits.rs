@@ -165,10 +165,16 @@ pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
 
 // Chats
 
+/// Records since a message up to which its run is read with all others, which are mostly in memory.
+pub(crate) const NEW_RECORDS: u64 = 256;
 /// Messages of a chat, whose client sends all of them again with each one.
 pub(crate) const CHAT_MESSAGES: usize = 2_000;
 /// Bytes of a chat: eight times the largest message.
 pub(crate) const CHAT_BYTES: usize = 8 << 20;
+/// Chats that may be read and placed at once.
+pub(crate) const CHAT_BODIES: usize = 16;
+/// Those of one client.
+pub(crate) const OWN_CHAT_BODIES: usize = 4;
 /// Chats of one client whose threads are known, the newest.
 pub(crate) const CHATS: usize = 4_096;
 /// Chats of one client in which the same was said that are looked at, the newest.

@@ -1,16 +1,62 @@
 //! Follows one run of an organism in this process: what the log has of it, and then what comes.
+//!
+//! An end after which the run was tried again is told only to who was there.
 
 use std::collections::VecDeque;
 
 use futures_util::FutureExt as _;
 use systole_core::types::ids::{CallPath, ThreadId};
-use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::ports::{LogFault, PlacedRecord, Position};
 use systole_kit::reply::AnswerPart;
 use systole_organism::front::OrganismHandle;
-use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, RunFold, SpokenWords};
+use systole_queries::costs::CostRow;
+use systole_queries::run_events::{
+    CallPlace, PlacedEvent, RunEvent, RunFold, RunHistory, RunRecord, SpokenWords,
+};
+use tokio::task::JoinHandle;
 
 use crate::api_types::{ApiReceipt, ProgressReport};
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
+use crate::limits;
+
+/// A page of a run's history, and what is left of it. `None` if its threads are too many.
+type HistoryPage = Option<(RunHistory, Vec<PlacedRecord>)>;
+
+/// What the log had of a run when it began to be followed.
+struct HistoryReader {
+    /// The thread and the message.
+    run: (ThreadId, u64),
+    end: Position,
+    opened: Option<RunHistory>,
+    /// A page that is being read. It survives a cancelled `next`.
+    reading: Option<JoinHandle<Result<HistoryPage, LogFault>>>,
+}
+
+impl HistoryReader {
+    /// The next records; none at the end. `None` if there are too many threads.
+    async fn next(&mut self, front: &OrganismHandle) -> Result<Option<Vec<PlacedRecord>>, LogFault> {
+        let reading = self.reading.get_or_insert_with(|| {
+            let (reader, run, end, opened) =
+                (front.reader().clone(), self.run.clone(), self.end, self.opened.take());
+            tokio::task::spawn_blocking(move || {
+                let opened = match opened {
+                    Some(opened) => Some(opened),
+                    None => RunHistory::open(&*reader, (&run.0, run.1), end)?,
+                };
+                let Some(mut history) = opened else { return Ok(None) };
+                let records = history.read_page(&*reader)?;
+                Ok(Some((history, records)))
+            })
+        });
+        let read = reading.await;
+        self.reading = None;
+        let read = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
+        Ok(read.map(|(history, records)| {
+            self.opened = Some(history);
+            records
+        }))
+    }
+}
 
 /// One run, and how far its events were told.
 pub(crate) struct RunFollower {
@@ -21,9 +67,13 @@ pub(crate) struct RunFollower {
     /// Up to there, nothing is told.
     told: Position,
     fold: RunFold,
+    history: Option<HistoryReader>,
     coming: ProgressFollower,
     ready: VecDeque<RunEvent>,
-    /// Whether words on their way are wanted, and not listened to yet.
+    /// An end, until it is known whether it is the last one.
+    end: Option<RunEvent>,
+    /// Whether all was told that the log has.
+    is_here: bool,
     wants_words: bool,
     is_quiet: bool,
 }
@@ -46,57 +96,114 @@ impl RunFollower {
         told: Position,
     ) -> Option<RunFollower> {
         let (thread, call) = receipt.read_run()?;
-        let before = Position(receipt.position.saturating_sub(1));
-        let records = RecordFollower::follow_after(front, before, Some(thread.clone())).with_end_told();
+        let (before, end) = (Position(receipt.position.saturating_sub(1)), front.end());
+        // The newest records are in memory. Of what is older, its own threads alone are read.
+        let is_old = end.0.saturating_sub(before.0) > limits::NEW_RECORDS;
+        let run = (thread.clone(), receipt.seq);
+        let history = is_old.then(|| HistoryReader { run, end, opened: None, reading: None });
+        let from = if is_old { end } else { before };
+        let records = RecordFollower::follow_after(front, from, Some(thread.clone())).with_end_told();
         Some(RunFollower {
             front: front.clone(),
             thread: thread.clone(),
             before,
             told,
             fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None),
+            history,
             coming: ProgressFollower::new(records, None),
             ready: VecDeque::new(),
+            end: None,
+            is_here: false,
             wants_words,
             is_quiet: false,
         })
     }
 
+    /// What its models used so far.
+    pub(crate) fn used(&self) -> &CostRow {
+        self.fold.used()
+    }
+
     /// The next event; `None` once the pump has ended. It may be dropped while it waits: nothing is lost.
     pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
+            match self.ready.pop_front() {
+                Some(end @ RunEvent::Ended { .. }) if !self.is_here => self.end = Some(end),
+                Some(event) => {
+                    if matches!(event, RunEvent::Started) {
+                        // It was tried again.
+                        self.end = None;
+                    }
+                    return Ok(Some(event));
+                }
+                None => {
+                    if !self.read_more().await? {
+                        return Ok(self.end.take());
+                    }
+                }
             }
-            let batch = match self.coming.next_shared().now_or_never() {
-                Some(batch) => batch?,
-                None if self.coming.has_caught_up() && self.look_around() => continue,
-                None => self.coming.next_shared().await?,
-            };
-            let events: Vec<PlacedEvent> = match batch {
-                Some(FollowerBatch::Records(records)) => {
-                    self.is_quiet &= records.is_empty();
-                    let placed = records.iter().map(|one| (one.position, &one.record));
-                    let told = self.told;
-                    let take = |(position, record)| {
-                        let events = self.fold.take_record(position, record);
-                        if position > told { events } else { Vec::new() }
-                    };
-                    placed.flat_map(take).collect()
-                }
-                Some(FollowerBatch::Spoken(report)) => {
-                    read_report(report).map(|spoken| self.fold.take_words(spoken)).unwrap_or_default()
-                }
-                None => return Ok(None),
-            };
-            self.ready.extend(events.into_iter().map(|placed| placed.event));
         }
+    }
+
+    /// Reads or hears more. Returns whether there may be more after it.
+    async fn read_more(&mut self) -> Result<bool, LogFault> {
+        if let Some(history) = &mut self.history {
+            match history.next(&self.front).await? {
+                Some(records) if records.is_empty() => self.history = None,
+                Some(records) => {
+                    for (position, record) in records {
+                        self.take_record((position, record.into()));
+                    }
+                }
+                None => {
+                    self.history = None;
+                    let all =
+                        RecordFollower::follow_after(&self.front, self.before, Some(self.thread.clone()));
+                    self.coming = ProgressFollower::new(all.with_end_told(), None);
+                }
+            }
+            return Ok(true);
+        }
+        let batch = match self.coming.next_shared().now_or_never() {
+            Some(batch) => batch?,
+            None if self.coming.has_caught_up() && self.look_around() => return Ok(true),
+            None => self.coming.next_shared().await?,
+        };
+        match batch {
+            Some(FollowerBatch::Records(records)) => {
+                for placed in records {
+                    self.take_record((placed.position, placed.record.clone()));
+                }
+            }
+            Some(FollowerBatch::Spoken(report)) => {
+                let events = read_report(report).map(|spoken| self.fold.take_words(spoken));
+                self.add_events(events.unwrap_or_default());
+            }
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_record(&mut self, (position, record): RunRecord) {
+        self.is_quiet = false;
+        let events = self.fold.take_record(position, &record);
+        if position > self.told {
+            self.add_events(events);
+        }
+    }
+
+    fn add_events(&mut self, events: Vec<PlacedEvent>) {
+        self.ready.extend(events.into_iter().map(|placed| placed.event));
     }
 
     /// What can be said only where the log ends for now. Returns whether there is more to tell or to hear.
     fn look_around(&mut self) -> bool {
-        // Words that came before their call was read would say nothing. Those of this run are still kept.
-        if std::mem::take(&mut self.wants_words) {
-            self.coming.listen(self.front.listen(Some(self.before), Some(self.thread.clone())));
+        if !std::mem::replace(&mut self.is_here, true) {
+            // Words that came before their call was read would say nothing. Those of this run are still kept.
+            if self.wants_words {
+                self.coming.listen(self.front.listen(Some(self.before), Some(self.thread.clone())));
+            }
+            self.ready.extend(self.end.take());
             return true;
         }
         if self.is_quiet || !self.fold.is_quiet() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use systole_kit::journal::ModelCallOutcome;
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
 use systole_core::types::ids::{Name, ThreadId};
@@ -61,6 +61,15 @@ impl CostRow {
         match result {
             Some(outcome) => self.add(outcome),
             None => self.unknown += 1,
+        }
+    }
+
+    /// Counts what a journal entry says of a request to a model.
+    pub(crate) fn count_entry(&mut self, body: &[u8]) {
+        match EarlierEntry::from_body(body).map(|entry| entry.entry) {
+            Ok(JournalEntry::Started(_)) => self.requests += 1,
+            Ok(JournalEntry::Result(outcome)) => self.add(&outcome),
+            _ => {}
         }
     }
 

@@ -42,6 +42,8 @@ pub(crate) const EDIT_LINES: usize = 2_000_000;
 pub(crate) const CHAIN_LINKS: usize = 100_000;
 /// Threads of one tree that is read for its cost.
 pub(crate) const COST_THREADS: usize = 100_000;
+/// Threads below a run that are looked at one by one.
+pub(crate) const RUN_THREADS: usize = 10_000;
 /// Threads of a tree that are looked at.
 pub(crate) const PART_THREADS: usize = 64;
 /// Requests without a decision that are looked at for one part.

@@ -14,8 +14,11 @@ history = []
 
 
 def read_stream(stream):
-    text, beside, finish = "", "", None
+    text, beside, finish, usage = "", "", None, None
     for chunk in stream:
+        usage = chunk.usage or usage
+        if not chunk.choices:
+            continue
         choice = chunk.choices[0]
         text += choice.delta.content or ""
         aside = getattr(choice.delta, "reasoning_content", None) or ""
@@ -25,7 +28,7 @@ def read_stream(stream):
         finish = choice.finish_reason or finish
         if choice.delta.content:
             print(json.dumps({"piece": choice.delta.content}), flush=True)
-    return text, beside, finish
+    return text, beside, finish, usage
 
 
 def ask(wanted):
@@ -44,14 +47,15 @@ def ask(wanted):
     )
     answer = raw.parse()
     if wanted.get("stream"):
-        text, beside, finish = read_stream(answer)
+        text, beside, finish, usage = read_stream(answer)
     else:
         choice = answer.choices[0]
-        text, finish = choice.message.content, choice.finish_reason
+        text, finish, usage = choice.message.content, choice.finish_reason, answer.usage
         beside = getattr(choice.message, "reasoning_content", None) or ""
     history = asked + [{"role": "assistant", "content": text}]
     thread, ignored = raw.headers.get("systole-thread"), raw.headers.get("systole-ignored")
-    return {"text": text, "beside": beside, "finish": finish, "thread": thread, "ignored": ignored}
+    return {"text": text, "beside": beside, "finish": finish, "thread": thread, "ignored": ignored,
+            "tokens": usage and usage.total_tokens}
 
 
 for line in sys.stdin:

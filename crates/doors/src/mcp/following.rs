@@ -9,11 +9,9 @@ use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::limits;
-use crate::outcome::find_earlier_end;
 use crate::run_follower::RunFollower;
 use systole_core::rules::outcome::CallJudgement;
-use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::Position;
+use systole_core::types::ids::Name;
 use systole_organism::front::OrganismHandle;
 use systole_queries::run_events::{RunEvent, SpokenWords};
 use systole_system::tasks::{TaskKind, start_task};
@@ -89,16 +87,6 @@ impl FollowedCall {
 
     /// The last message for the client.
     async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>) -> Value {
-        let thread = ThreadId::parse(&self.receipt.thread).ok();
-        // An end up to there is over, if the call was opened again since.
-        let history = if self.receipt.repeated { self.front.end() } else { Position::default() };
-        if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
-            match find_earlier_end(&self.front, &self.receipt, thread).await {
-                Ok(Some((ending, record))) => return self.build_result(ending, &record),
-                Ok(None) => {}
-                Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
-            }
-        }
         let Some(mut run) = RunFollower::follow(&self.front, &self.receipt, self.progress.is_some()) else {
             return self.build_cut("its receipt names no call");
         };
@@ -131,7 +119,7 @@ impl FollowedCall {
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             };
             match event {
-                RunEvent::Ended { judgement, record: (position, record) } if position > history => {
+                RunEvent::Ended { judgement, record: (position, record) } => {
                     return self.build_result(judgement, &ApiRecord::from_record(position, &record));
                 }
                 RunEvent::Asked(_) | RunEvent::Decided(_) if self.progress.is_some() => {

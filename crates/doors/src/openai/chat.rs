@@ -10,25 +10,22 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
-use super::answers::{describe_failure, write_answer};
 use super::chat_hash::ChatHash;
 use super::chat_message::write_message;
 use super::chat_placing::{OwnOfRequest, SoughtChat};
 use super::chat_request::{ChatRequest, WantedAnswer};
-use super::chat_threads::{AskedChat, ChatThreads};
-use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter, name_finish};
+use super::chat_threads::{AskedChat, ChatDoor};
+use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter, count_usage};
 use super::chunks::{ChunkEvents, ChunkFrame};
-use super::decisions::{DecidedRun, RunRequests, TypedDecision};
+use super::decisions::{DecidedRun, RunRequests, TypedDecision, announce_frame, write_frame};
 use super::fault::{OpenaiFault, refuse_later};
 use super::models::find_entry;
 use crate::api_types::ApiReceipt;
-use crate::entrance::DoorAddresses;
 use crate::http_state::{ApiCall, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
-use crate::outcome::find_earlier_record;
 use crate::request_refusals::describe_stopping;
 use crate::run_follower::RunFollower;
 use crate::shared_places::SharedPlace;
@@ -36,7 +33,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
-use systole_organism::front::{ClientMessage, OrganismHandle};
+use systole_organism::front::ClientMessage;
 use systole_organism::waiting::SenderReply;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
@@ -44,37 +41,41 @@ use systole_system::tasks::{TaskKind, start_task};
 /// Answers the last message of a chat.
 pub(super) async fn complete_chat(
     ApiCall { state, client }: ApiCall,
-    Extension(threads): Extension<Arc<ChatThreads>>,
+    Extension(door): Extension<Arc<ChatDoor>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    match begin_chat(&state, client, &threads, &headers, body).await {
-        Ok((chat, wanted)) => chat.answer(wanted).await,
-        Err(fault) => fault.into_answer(),
+    let (sender, begun) = oneshot::channel();
+    // What has begun to be sent is kept, also if its client leaves.
+    let work = async move {
+        let _left = sender.send(begin_chat(state, client, &door, &headers, body).await);
+    };
+    let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
+    match begun.await {
+        Ok(Ok((chat, wanted))) => chat.answer(wanted).await,
+        Ok(Err(fault)) => fault.into_answer(),
+        Err(_) => OpenaiFault::from_refusal(&describe_stopping()).into_answer(),
     }
 }
 
 /// A chat whose last message is on disk.
 struct OpenChat {
-    front: OrganismHandle,
+    state: Arc<HttpState>,
     client: Name,
     receipt: ApiReceipt,
     /// What its run did up to there was told before.
     told: Position,
-    /// Where decisions are made.
-    link: String,
     _place: SharedPlace,
 }
 
 async fn begin_chat(
-    state: &HttpState,
+    state: Arc<HttpState>,
     client: Name,
-    threads: &ChatThreads,
+    door: &ChatDoor,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(OpenChat, WantedAnswer), OpenaiFault> {
-    // Large chats take much memory until their message is sent.
-    let _seat = state.forms.wait_for_seat(&client).await;
+    let _seat = door.seats.wait_for_seat(&client).await;
     let request = ChatRequest::parse(&read_body(headers, body).await?)?;
     let organism = state.front.composition().clone();
     let entry = find_entry(&organism, &client, &request.wanted.model)?;
@@ -82,23 +83,21 @@ async fn begin_chat(
     let told = read_chat_headers(&organism, headers);
     let told = told.iter().chain(&request.systems).map(String::as_str);
     let begun = ChatHash::begin(&client, &request.wanted.model, told);
-    let sought = SoughtChat { front: &state.front, threads, client: &client, begun };
+    let whole = (begun, request.history.as_slice(), request.last.as_str());
+    let sought = SoughtChat::new(&state.front, &door.threads, &client, whole);
     let own = OwnOfRequest::read(headers)?;
     let run = match TypedDecision::parse(&request.last) {
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
-            typed.decide(&state.front, &client, (chats, &request.history), own.may_repeat).await?
+            typed.decide(&state, &client, (chats, &request.history), own.may_repeat).await?
         }
         None => {
-            let receipt = send_last(state, &sought, (entry, &request), own).await?;
+            let receipt = send_last(&state, &sought, (entry, &request), own).await?;
             DecidedRun { receipt, told: Position::default() }
         }
     };
-    let DoorAddresses { bound, public } = &state.addresses;
-    let door = public.as_ref().map_or_else(|| format!("http://{bound}"), |public| public.as_str().to_owned());
-    let (front, link) = (state.front.clone(), format!("{door}/approvals"));
     let DecidedRun { receipt, told } = run;
-    Ok((OpenChat { front, client, receipt, told, link, _place: place }, request.wanted))
+    Ok((OpenChat { state: state.clone(), client, receipt, told, _place: place }, request.wanted))
 }
 
 /// Sends the last message of a chat to its thread.
@@ -186,16 +185,17 @@ impl OpenChat {
                 headers.insert(HeaderName::from_static(name), value);
             }
         }
-        let shows = self.front.composition().doors.openai.as_ref().map(|openai| openai.shows);
+        let shows = self.state.front.composition().doors.openai.as_ref().map(|openai| openai.shows);
         let mut writer = ChatWriter::new(shows.unwrap_or_default());
-        let frame = ChunkFrame::new(&self.receipt, wanted.model);
+        let frame = ChunkFrame::new(&self.receipt, wanted.model.clone());
         if wanted.streams {
             let (to_client, pieces) = mpsc::channel(limits::TASK_MESSAGES);
             let work = async move {
                 if frame.send_begin(&to_client).await.is_some() {
                     let end = self.follow(&mut writer, Some((&frame, &to_client))).await;
                     // A client that has left by now has the answer in the log.
-                    let _left = frame.send_end(&to_client, end).await;
+                    let usage = writer.usage.as_ref().filter(|_| wanted.tells_usage);
+                    let _left = frame.send_end(&to_client, (end, usage)).await;
                 }
             };
             let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
@@ -215,24 +215,11 @@ impl OpenChat {
         writer: &mut ChatWriter,
         to_client: Option<(&ChunkFrame, &mpsc::Sender<Value>)>,
     ) -> Option<ChatEnd> {
-        let organism = self.front.composition().clone();
-        let history = if self.receipt.repeated { self.front.end() } else { Position::default() };
-        if self.receipt.repeated {
-            match find_earlier_record(&self.front, &self.receipt).await {
-                Ok(Some((judgement, record))) => {
-                    let Some(answer) = write_answer(&organism, judgement, &record) else {
-                        return Some(Err(describe_failure(&record)));
-                    };
-                    send_piece(writer.write_text(&answer), to_client).await?;
-                    return Some(Ok(name_finish(judgement)));
-                }
-                Ok(None) => {}
-                Err(fault) => return Some(cut_off(format!("the log cannot be read: {fault}"))),
-            }
-        }
+        let organism = self.state.front.composition().clone();
         // What is sent whole needs no words that may not count.
         let wants_words = to_client.is_some();
-        let Some(mut run) = RunFollower::follow_after(&self.front, &self.receipt, wants_words, self.told)
+        let Some(mut run) =
+            RunFollower::follow_after(&self.state.front, &self.receipt, wants_words, self.told)
         else {
             return Some(cut_off("its receipt names no run".to_owned()));
         };
@@ -245,19 +232,23 @@ impl OpenChat {
                 None => run.next().await,
             };
             let piece = match next {
-                Ok(Some(RunEvent::Ended { judgement, record: (position, record) })) if position > history => {
+                Ok(Some(RunEvent::Ended { judgement, record: (_, record) })) => {
                     let (piece, end) = writer.take_end(&organism, judgement, &record);
+                    writer.usage = count_usage(run.used());
                     send_piece(piece, to_client).await?;
                     return Some(end);
                 }
                 Ok(Some(RunEvent::Quiet)) => {
-                    match RunRequests::read(&self.front, &self.client, &self.receipt).await {
-                        Ok(requests) if requests.has_decision() => {
-                            let piece = writer.write_text(&requests.write_text(&self.link));
-                            send_piece(piece, to_client).await?;
+                    match RunRequests::read(&self.state, &self.client, &self.receipt).await {
+                        Ok(RunRequests { own: Some(own), .. }) => {
+                            // What is decided on stands alone: no words of others are before it.
+                            let is_alone = writer.text.is_empty();
+                            writer.begin_paragraph();
+                            let words = if is_alone { write_frame(&own) } else { announce_frame(&own) };
+                            send_piece(writer.write_text(&words), to_client).await?;
                             return Some(Ok("stop"));
                         }
-                        Ok(requests) => writer.write_beside(&requests.describe_wait(&self.link)),
+                        Ok(requests) => writer.write_beside(&requests.describe_wait(&self.state.addresses)),
                         Err(fault) => return Some(Err(fault)),
                     }
                 }

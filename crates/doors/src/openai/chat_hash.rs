@@ -64,9 +64,18 @@ impl ChatHash {
     }
 }
 
-/// A word that tells apart what has the same hash: made of a text, so that the same text gives the same word.
-pub(super) fn mark_text(text: &[u8]) -> String {
-    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+/// How marks begin that are made of a key that a client chose.
+const CHOSEN: &str = "k";
+
+/// A mark tells apart what has the same hash. This one is made of a key, so that the same key gives the same mark.
+pub(super) fn mark_key(key: &[u8]) -> String {
+    let hash: String = Sha256::digest(key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{CHOSEN}{hash}")
+}
+
+/// Whether a mark is made of a key.
+pub(super) fn is_chosen(mark: &str) -> bool {
+    mark.starts_with(CHOSEN)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use axum::http::HeaderMap;
 
-use super::chat_hash::{ChatHash, mark_text};
+use super::chat_hash::{ChatHash, mark_key};
 use super::chat_request::ChatText;
 use super::chat_threads::{AskedChat, ChatThreads, read_answer};
 use super::decisions::TypedDecision;
@@ -28,7 +28,7 @@ pub(super) struct OwnOfRequest {
 impl OwnOfRequest {
     pub(super) fn read(headers: &HeaderMap) -> Result<OwnOfRequest, OpenaiFault> {
         if let Some(key) = headers.get("idempotency-key") {
-            return Ok(OwnOfRequest { mark: mark_text(key.as_bytes()), is_named: true, may_repeat: true });
+            return Ok(OwnOfRequest { mark: mark_key(key.as_bytes()), is_named: true, may_repeat: true });
         }
         let tries = headers.get("x-stainless-retry-count");
         let tries = tries.and_then(|tries| tries.to_str().ok()?.parse::<u32>().ok());
@@ -60,7 +60,10 @@ pub(super) struct SoughtChat<'s> {
     pub(super) front: &'s OrganismHandle,
     pub(super) threads: &'s ChatThreads,
     pub(super) client: &'s Name,
-    pub(super) begun: ChatHash,
+    /// The hash of a chat in which nothing was said.
+    begun: ChatHash,
+    /// That of its first text, which is in the names of its threads.
+    named: ChatHash,
 }
 
 /// Where a message goes.
@@ -91,7 +94,19 @@ fn is_answer(text: &str, answer: &str) -> bool {
     before.is_some_and(|before| before.trim().is_empty() || before.ends_with("\n\n"))
 }
 
-impl SoughtChat<'_> {
+impl<'s> SoughtChat<'s> {
+    /// A chat with that history and that last text.
+    pub(super) fn new(
+        front: &'s OrganismHandle,
+        threads: &'s ChatThreads,
+        client: &'s Name,
+        (begun, history, last): (ChatHash, &[ChatText], &str),
+    ) -> SoughtChat<'s> {
+        let first = history.first().map_or(("user", last), |first| (&first.role, &first.text));
+        let named = begun.add(first.0, first.1);
+        SoughtChat { front, threads, client, begun, named }
+    }
+
     fn hash(&self, said: &[&ChatText]) -> ChatHash {
         said.iter().fold(self.begun.clone(), |hash, one| hash.add(&one.role, &one.text))
     }
@@ -109,7 +124,7 @@ impl SoughtChat<'_> {
         let chats = self.threads.find_client(self.client);
         let mut chats = chats.lock().await;
         if before.is_some() || own.may_repeat {
-            chats.read_begun(self.front, self.client, &self.begun).await.map_err(unread)?;
+            chats.read_begun(self.front, self.client, (&self.begun, &self.named)).await.map_err(unread)?;
         }
         let now = WallClock.now();
         let is_recent = |chat: &AskedChat| now.count_since(chat.at) < limits::CHAT_RETRY_MS;
@@ -121,20 +136,23 @@ impl SoughtChat<'_> {
         if let Some(chat) = known {
             return Ok(ChatPlace { chat, own, taken: None, is_joined: true });
         }
-        let mut taken = None;
+        let mut taken: Option<((bool, usize), AskedChat)> = None;
         for chat in before.iter().flat_map(|(_, rest)| chats.find(&self.hash(rest))) {
             let answer = read_answer(self.front, &chat).await.map_err(unread)?;
-            if before.zip(answer).is_some_and(|((said, _), answer)| is_answer(&said.text, &answer)) {
-                taken = Some(chat);
-                break;
+            let Some(((said, _), answer)) = before.zip(answer) else { continue };
+            // Of several that fit, the one of which most is the same.
+            let rank = (said.text.trim() == answer.trim(), answer.len());
+            if is_answer(&said.text, &answer) && taken.as_ref().is_none_or(|(known, _)| rank > *known) {
+                taken = Some((rank, chat));
             }
         }
+        let taken = taken.map(|(_, chat)| chat);
         let name = match &taken {
             Some(chat) => {
                 chats.take(chat);
                 Ok(chat.name.clone())
             }
-            None => self.begun.name_thread(&own.mark),
+            None => self.named.name_thread(&own.mark),
         };
         let key = asked.make_key(&own.mark).map_err(refuse_later)?;
         let chat = AskedChat { name: name.map_err(refuse_later)?, key, at: now, place: None };
@@ -144,11 +162,9 @@ impl SoughtChat<'_> {
 
     /// Keeps where the message is, once it is on disk.
     pub(super) async fn settle(&self, place: ChatPlace, at: (ThreadId, u64)) {
-        if !place.is_joined {
-            let chat = AskedChat { place: Some(at), ..place.chat };
-            let chats = self.threads.find_client(self.client);
-            chats.lock().await.keep(&self.begun, &chat, place.own.find_name());
-        }
+        let chat = AskedChat { place: Some(at), ..place.chat };
+        let chats = self.threads.find_client(self.client);
+        chats.lock().await.keep(&self.begun, &chat, place.own.find_name());
     }
 
     /// Forgets a message that was refused: the history is still that of the thread.
@@ -167,7 +183,7 @@ impl SoughtChat<'_> {
         said.pop_if(|last| last.role == "assistant");
         let chats = self.threads.find_client(self.client);
         let mut chats = chats.lock().await;
-        chats.read_begun(self.front, self.client, &self.begun).await.map_err(unread)?;
+        chats.read_begun(self.front, self.client, (&self.begun, &self.named)).await.map_err(unread)?;
         Ok(chats.find(&self.hash(&said)))
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct WantedAnswer {
     pub(super) model: String,
     /// Whether the answer is to come in pieces.
     pub(super) streams: bool,
+    /// Whether a stream ends with what was used.
+    pub(super) tells_usage: bool,
     /// The keys that change nothing here, as far as they are told.
     pub(super) ignored: String,
 }
@@ -42,8 +44,16 @@ struct SentBody {
     messages: Vec<SentMessage>,
     #[serde(default)]
     stream: Option<bool>,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
     #[serde(flatten)]
     other: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +111,7 @@ impl ChatRequest {
         let wanted = WantedAnswer {
             model: sent.model,
             streams: sent.stream.unwrap_or(false),
+            tells_usage: sent.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
             ignored: list_ignored(&sent.other),
         };
         Ok(ChatRequest { wanted, systems, history, last })

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Mutex as OrderlyMutex;
 
 use super::answers::write_answer;
-use super::chat_hash::ChatHash;
+use super::chat_hash::{ChatHash, is_chosen};
+use crate::http_state::BodySeats;
 use crate::limits;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
@@ -76,12 +77,26 @@ impl<K: Ord + Clone> NewestChats<K> {
 /// The chats of a client.
 #[derive(Default)]
 pub(super) struct ClientChats {
-    /// The beginnings whose threads in the log were read.
+    /// The beginnings of names whose threads in the log were read.
     read: BTreeSet<String>,
     /// The newest messages of threads, by their keys, which begin with the hash up to them.
     asked: NewestChats<String>,
-    /// Messages by the keys that the client chose.
+    /// Messages by the keys that the client chose, and what is told of their chats beside texts.
     named: NewestChats<(String, String)>,
+}
+
+/// What the door keeps.
+pub(super) struct ChatDoor {
+    pub(super) threads: ChatThreads,
+    /// Seats of chats until their messages are sent: each may be large.
+    pub(super) seats: BodySeats,
+}
+
+impl Default for ChatDoor {
+    fn default() -> ChatDoor {
+        let seats = BodySeats::new(limits::OWN_CHAT_BODIES, limits::CHAT_BODIES);
+        ChatDoor { threads: ChatThreads::default(), seats }
+    }
 }
 
 /// The chats of all clients. Of one client, one message at a time is placed.
@@ -137,9 +152,9 @@ impl ClientChats {
         &mut self,
         front: &OrganismHandle,
         client: &Name,
-        begun: &ChatHash,
+        (begun, named): (&ChatHash, &ChatHash),
     ) -> Result<(), LogFault> {
-        let prefix = begun.name_prefix();
+        let prefix = named.name_prefix();
         if self.read.contains(&prefix) {
             return Ok(());
         }
@@ -149,12 +164,14 @@ impl ClientChats {
         if self.read.len() >= limits::CHATS {
             self.read.clear();
         }
-        self.read.insert(prefix.clone());
+        self.read.insert(prefix);
         for ReadChat { mark, chat, is_newest } in found {
             if is_newest {
                 self.asked.add_old(chat.key.to_string(), chat.clone());
             }
-            self.named.add_old((prefix.clone(), mark), chat);
+            if is_chosen(&mark) {
+                self.named.add_old((begun.name_prefix(), mark), chat);
+            }
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! What a chat shows of a run: its answer as text, and beside it what is thought and who works for it. Events come in;
 //! pieces of the answer go out, and the text as it was sent is kept, because the client sends it again.
 
+use serde_json::{Value, json};
 use systole_kit::{DocumentLimits, Payload};
+use systole_queries::costs::CostRow;
 use systole_queries::run_events::{RunEvent, read_words};
 
 use super::answers::{describe_failure, write_answer};
@@ -25,8 +27,17 @@ pub(super) enum ChatPiece {
     Beside(String),
 }
 
-/// How a chat's answer ends.
+/// How a chat's answer ends: why, or what went wrong.
 pub(super) type ChatEnd = Result<&'static str, OpenaiFault>;
+
+/// The tokens that the models of a run used. `None` if some are unknown.
+pub(super) fn count_usage(used: &CostRow) -> Option<Value> {
+    let is_known = used.unknown == 0 && used.uncounted == 0;
+    let (read, written) = (used.tokens_in, used.tokens_out);
+    is_known.then(|| {
+        json!({"prompt_tokens": read, "completion_tokens": written, "total_tokens": read.saturating_add(written)})
+    })
+}
 
 /// The answer of one run, as far as it was sent.
 pub(super) struct ChatWriter {
@@ -35,6 +46,8 @@ pub(super) struct ChatWriter {
     pub(super) text: String,
     /// What was beside it.
     pub(super) beside: String,
+    /// What the models used, if it is known.
+    pub(super) usage: Option<Value>,
     has_live_thought: bool,
     /// What comes before the next text.
     between: Option<&'static str>,
@@ -43,7 +56,7 @@ pub(super) struct ChatWriter {
 impl ChatWriter {
     pub(super) fn new(shows: ShownSteps) -> ChatWriter {
         let (text, beside) = (String::new(), String::new());
-        ChatWriter { shows, text, beside, has_live_thought: false, between: None }
+        ChatWriter { shows, text, beside, usage: None, has_live_thought: false, between: None }
     }
 
     /// What an event adds.
@@ -86,15 +99,19 @@ impl ChatWriter {
         // Words were sent before the end.
         let has_words = judgement != CallJudgement::Handled && read_words(record).is_some();
         let piece = if has_words { None } else { self.write_text(&answer) };
-        (piece, Ok(name_finish(judgement)))
+        (piece, Ok(if judgement == CallJudgement::Partial { "length" } else { "stop" }))
     }
 
-    /// The answer of a run that has ended before it was followed.
     pub(super) fn write_text(&mut self, words: &str) -> Option<ChatPiece> {
         let between = self.between.take_if(|_| !words.is_empty()).unwrap_or_default();
         let words = format!("{between}{words}");
         self.text.push_str(&words);
         (!words.is_empty()).then_some(ChatPiece::Text(words))
+    }
+
+    /// What comes next is a paragraph of its own.
+    pub(super) fn begin_paragraph(&mut self) {
+        self.between = Some(NEXT).filter(|_| !self.text.is_empty());
     }
 
     pub(super) fn write_beside(&mut self, words: &str) -> Option<ChatPiece> {
@@ -115,9 +132,4 @@ impl ChatWriter {
             ShownSteps::Answer | ShownSteps::Steps => payload.name().local.to_string(),
         }
     }
-}
-
-/// Why an answer ends.
-pub(super) fn name_finish(judgement: CallJudgement) -> &'static str {
-    if judgement == CallJudgement::Partial { "length" } else { "stop" }
 }

@@ -40,24 +40,26 @@ impl ChunkFrame {
             fields.insert("reasoning_content".to_owned(), writer.beside.clone().into());
         }
         let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
-        json!({
-            "id": self.id,
-            "object": "chat.completion",
-            "created": self.created,
-            "model": self.model,
-            "choices": [choice],
-        })
+        self.write_object("chat.completion", vec![choice], writer.usage.as_ref())
     }
 
     fn write_chunk(&self, delta: &Value, finish: Option<&str>) -> Value {
         let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-        json!({
+        self.write_object("chat.completion.chunk", vec![choice], None)
+    }
+
+    fn write_object(&self, kind: &str, choices: Vec<Value>, usage: Option<&Value>) -> Value {
+        let mut object = json!({
             "id": self.id,
-            "object": "chat.completion.chunk",
+            "object": kind,
             "created": self.created,
             "model": self.model,
-            "choices": [choice],
-        })
+            "choices": choices,
+        });
+        if let (Some(fields), Some(usage)) = (object.as_object_mut(), usage) {
+            fields.insert("usage".to_owned(), usage.clone());
+        }
+        object
     }
 
     /// Begins the stream. `None` if the client has left, or reads nothing.
@@ -75,11 +77,19 @@ impl ChunkFrame {
         send_value(to_client, self.write_chunk(&delta, None)).await
     }
 
-    /// Ends the stream.
-    pub(super) async fn send_end(&self, to_client: &mpsc::Sender<Value>, end: Option<ChatEnd>) -> Option<()> {
+    /// Ends the stream, with what was used if the client wants that.
+    pub(super) async fn send_end(
+        &self,
+        to_client: &mpsc::Sender<Value>,
+        (end, usage): (Option<ChatEnd>, Option<&Value>),
+    ) -> Option<()> {
         match end? {
             Ok(finish) => {
                 send_value(to_client, self.write_chunk(&json!({}), Some(finish))).await?;
+                if usage.is_some() {
+                    let last = self.write_object("chat.completion.chunk", Vec::new(), usage);
+                    send_value(to_client, last).await?;
+                }
                 send_value(to_client, Value::Null).await
             }
             Err(fault) => send_value(to_client, fault.as_json()).await,

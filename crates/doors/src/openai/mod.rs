@@ -27,7 +27,7 @@ use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::Caller;
 use super::page_origin;
 use super::request_refusals::read_bearer;
-use chat_threads::ChatThreads;
+use chat_threads::ChatDoor;
 use fault::{OpenaiFault, refuse_later};
 use systole_core::types::client::ClientDoor;
 
@@ -41,7 +41,7 @@ pub(super) static DOOR: DoorRow = DoorRow {
 
 fn list_routes() -> Vec<DoorRoute> {
     let mut chat = DoorRoute::post("/openai/v1/chat/completions", chat::complete_chat);
-    chat.service = chat.service.fallback(refuse_method).layer(Extension(Arc::<ChatThreads>::default()));
+    chat.service = chat.service.fallback(refuse_method).layer(Extension(Arc::<ChatDoor>::default()));
     let mut list = DoorRoute::get("/openai/v1/models", models::list_models);
     list.service = list.service.fallback(refuse_method);
     let mut one = DoorRoute::get("/openai/v1/models/{model}", models::show_model);

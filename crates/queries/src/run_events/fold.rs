@@ -21,6 +21,7 @@ use systole_kit::{DocumentLimits, Payload};
 use super::cursor::RunCursor;
 use super::event::{CallPlace, PlacedEvent, RunEvent, RunRecord, SpokenWords};
 use super::open_text::{OpenText, SentText, TextStep};
+use crate::costs::CostRow;
 
 /// What one record makes: what goes before, and the numbered events. `None` takes a number and is not sent.
 #[derive(Default)]
@@ -45,6 +46,7 @@ pub struct RunFold {
     /// The calls below it that are open.
     called: BTreeSet<CallPlace>,
     is_open: bool,
+    used: CostRow,
     text: OpenText,
     /// The last record that made events, and how many.
     last: (Position, u64),
@@ -61,6 +63,7 @@ impl RunFold {
             spawning: BTreeSet::new(),
             called: BTreeSet::new(),
             is_open: false,
+            used: CostRow::default(),
             text: OpenText::from_sent(SentText::NOTHING),
             last: (Position::default(), 0),
             known,
@@ -131,6 +134,11 @@ impl RunFold {
             && self.threads.keys().any(|thread| !self.list_asked(thread).is_empty())
     }
 
+    /// What the models that it asked used.
+    pub fn used(&self) -> &CostRow {
+        &self.used
+    }
+
     /// Whether no record up to this position has made the event that the client names.
     pub fn is_lost(&self, reached: Position) -> bool {
         self.known.is_some_and(|known| known.position < reached)
@@ -170,6 +178,9 @@ impl RunFold {
         let Some(at) = at.filter(|at| self.is_below(at)) else { return };
         if at == self.run && self.is_turn_over(&placed.1) {
             steps.before.extend(self.text.take_back());
+        }
+        if h.kind == RecordKind::Journal {
+            self.used.count_entry(&placed.1.body);
         }
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(role))) => {

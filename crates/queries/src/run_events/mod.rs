@@ -5,7 +5,9 @@ mod cursor;
 mod event;
 mod fold;
 mod open_text;
+mod run_history;
 
 pub use cursor::RunCursor;
 pub use event::{CallPlace, PlacedEvent, RunEvent, RunRecord, SpokenWords};
 pub use fold::{RunFold, read_words};
+pub use run_history::RunHistory;
