@@ -97,8 +97,8 @@ impl RunFollower {
     ) -> Option<RunFollower> {
         let (thread, call) = receipt.read_run()?;
         let (before, end) = (Position(receipt.position.saturating_sub(1)), front.end());
-        // The newest records are in memory. Of what is older, its own threads alone are read.
-        let is_old = end.0.saturating_sub(before.0) > limits::NEW_RECORDS;
+        // The newest records are in memory. Of what is older, or asked for again, its own threads alone are read.
+        let is_old = receipt.repeated || end.0.saturating_sub(before.0) > limits::NEW_RECORDS;
         let run = (thread.clone(), receipt.seq);
         let history = is_old.then(|| HistoryReader { run, end, opened: None, reading: None });
         let from = if is_old { end } else { before };
