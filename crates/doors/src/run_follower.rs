@@ -1,6 +1,6 @@
 //! Follows one run of an organism in this process: what the log has of it, and then what comes.
 //!
-//! An end after which the run was tried again is told only to who was there.
+//! If a run was tried again, its earlier end is told only to those who followed it then.
 
 use std::collections::VecDeque;
 
@@ -64,7 +64,7 @@ pub(crate) struct RunFollower {
     thread: ThreadId,
     /// The position before its message.
     before: Position,
-    /// Up to there, nothing is told.
+    /// The events of records up to this one are not told.
     told: Position,
     fold: RunFold,
     history: Option<HistoryReader>,
@@ -120,8 +120,8 @@ impl RunFollower {
     }
 
     /// What its models used so far.
-    pub(crate) fn used(&self) -> &CostRow {
-        self.fold.used()
+    pub(crate) fn sum_used(&self) -> &CostRow {
+        self.fold.sum_used()
     }
 
     /// The next event; `None` once the pump has ended. It may be dropped while it waits: nothing is lost.

@@ -64,11 +64,17 @@ impl CostRow {
         }
     }
 
-    /// Counts what a journal entry says of a request to a model.
+    /// Counts what a journal entry says of a request to a model. Until its result comes, what it used is unknown.
     pub(crate) fn count_entry(&mut self, body: &[u8]) {
         match EarlierEntry::from_body(body).map(|entry| entry.entry) {
-            Ok(JournalEntry::Started(_)) => self.requests += 1,
-            Ok(JournalEntry::Result(outcome)) => self.add(&outcome),
+            Ok(JournalEntry::Started(_)) => {
+                self.requests += 1;
+                self.unknown += 1;
+            }
+            Ok(JournalEntry::Result(outcome)) => {
+                self.unknown = self.unknown.saturating_sub(1);
+                self.add(&outcome);
+            }
             _ => {}
         }
     }

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 
 use serde_json::{Value, json};
+use systole_mock_model::AnswerEnd;
 
 use super::house::{AgentHouse, AgentPlan, KEY};
 use crate::organism::folder;
@@ -14,6 +15,10 @@ use crate::program::{PATIENCE, Running, ask, lines, run_file};
 
 const CLIENT: &str = include_str!("chat_client.py");
 const WEB: &str = "web-token-0123456789";
+const OPEN: &str = "doors: {openai: true}";
+
+/// Words that arrive in small pieces. The model holds back the later ones.
+const HELD: &str = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
 
 /// A client of the API in its process.
 struct ChatClient {
@@ -141,8 +146,7 @@ fn g10_a_chat_of_a_stock_client_is_one_thread_also_after_a_restart() {
 
 #[test]
 fn g10_words_are_shown_while_the_model_holds_back_the_rest() {
-    let held = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
-    let house = house(&[held], "doors: {openai: true}");
+    let house = house(&[HELD], OPEN);
     let organism = house.run();
     let mut chat = ChatClient::start(house.path());
     chat.send(&json!({"question": "What?", "stream": true}));
@@ -180,8 +184,6 @@ fn g10_a_request_that_cannot_be_answered_says_why_and_is_not_sent_again() {
     assert_eq!((&said["error"], &said["status"]), (&json!("AuthenticationError"), &json!(401)), "{said}");
     organism.interrupt();
 }
-
-const OPEN: &str = "doors: {openai: true}";
 
 /// The door, and a client whose person decides.
 const DECIDES: &str =
@@ -248,16 +250,19 @@ fn g10_chats_that_begin_alike_go_on_each_with_its_thread() {
 
 #[test]
 fn g10_a_library_that_tries_again_after_a_restart_gets_the_answer_of_the_one_run() {
-    let house = house(&[r#"{say: "First words. And then the rest.", chunk: 6, hold: And th}"#], OPEN);
+    let house = house(&[HELD, "{say: Done.}"], OPEN);
     let organism = house.run();
     let mut chat = ChatClient::start(house.path());
     chat.send(&json!({"question": "Pay?", "stream": true}));
     chat.next_piece();
+    assert_eq!(house.mock.seen()[0].end, AnswerEnd::Open, "the model has not said all");
     drop((chat, organism));
     house.mock.release();
     let organism = house.run();
     let again = json!({"question": "Pay?", "headers": {"x-stainless-retry-count": "1"}});
-    assert_eq!(text(&ChatClient::start(house.path()).ask(&again)), "First words. And then the rest.");
+    let again = ChatClient::start(house.path()).ask(&again);
+    assert_eq!(text(&again), "Done.");
+    assert!(again["tokens"].is_null(), "what the lost request used is unknown: {again}");
     let threads = ask(&run_file(house.path()), "GET", "/v1/threads?name=chat.", &[], "").json;
     assert_eq!(threads["threads"].as_array().map(Vec::len), Some(1), "{threads}");
     organism.interrupt();
@@ -314,6 +319,9 @@ fn g10_a_person_decides_in_the_chat_what_it_has_shown() {
     let again = json!({"history": history, "question": "/approve a1"});
     let again = ChatClient::start_as(house.path(), WEB).ask(&again);
     assert_eq!((text(&again), &again["thread"]), ("It is there.", &asked["thread"]));
+    let late = json!({"history": [["Where is the moon?", text(&asked)]], "question": "/show a1"});
+    let late = ChatClient::start_as(house.path(), WEB).ask(&late);
+    assert_eq!(text(&late), "It is there.", "it was decided, and the run is over");
     drop(organism);
     let organism = run_with_web(&house);
     let history = [history[0], history[1], ["/approve a1", "It is there."]];

@@ -10,7 +10,7 @@ mod open_calls;
 mod results;
 mod revision;
 mod rpc;
-pub(super) mod tasks;
+mod tasks;
 pub(super) mod tools;
 
 use std::convert::Infallible;

@@ -104,7 +104,7 @@ fn describe_holders(held: &[String]) -> Option<String> {
 }
 
 /// What a call waits for, if that is a person. If the log cannot be read here, nothing is said.
-pub(crate) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) -> Option<String> {
+pub(super) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) -> Option<String> {
     let (reader, (thread, call)) = (front.reader().clone(), receipt.read_run()?);
     let looked = tokio::task::spawn_blocking(move || list_held(&*reader, &thread, call)).await;
     let held = looked.ok()?.ok()?;

@@ -234,7 +234,7 @@ impl OpenChat {
             let piece = match next {
                 Ok(Some(RunEvent::Ended { judgement, record: (_, record) })) => {
                     let (piece, end) = writer.take_end(&organism, judgement, &record);
-                    writer.usage = count_usage(run.used());
+                    writer.usage = count_usage(run.sum_used());
                     send_piece(piece, to_client).await?;
                     return Some(end);
                 }

@@ -7,7 +7,7 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::thread_choice::ThreadName;
 
 /// How the names of such threads begin.
-pub(super) const NAMED: &str = "chat.";
+const NAMED: &str = "chat.";
 
 /// The hash of a chat up to a place.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -81,7 +81,7 @@ pub(super) struct ClientChats {
     read: BTreeSet<String>,
     /// The newest messages of threads, by their keys, which begin with the hash up to them.
     asked: NewestChats<String>,
-    /// Messages by the keys that the client chose, and what is told of their chats beside texts.
+    /// Messages whose keys the client chose, by the beginning of their chat and the mark of the key.
     named: NewestChats<(String, String)>,
 }
 

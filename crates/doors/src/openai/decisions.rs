@@ -61,8 +61,8 @@ impl TypedDecision {
         }))
     }
 
-    /// Decides what waits in the run of one of these messages of the chat. Where it was decided before, an approval, and
-    /// what is sent again, join the run.
+    /// Decides what waits in the run of one of these messages of the chat, or shows it. If it was decided before, what
+    /// shows it, an approval, and an order that is sent again get the answer of the run.
     pub(super) async fn decide(
         self,
         state: &HttpState,
@@ -80,13 +80,14 @@ impl TypedDecision {
             return refuse(Code::UnknownApproval, format!("{request} does not wait in this chat"));
         };
         let receipt = read_receipt(&asked);
-        let Some(outcome) = self.outcome else { return Ok(DecidedRun { receipt, told }) };
         let Some(waiting) = waiting else {
-            if outcome != DecisionOutcome::Approved && !may_repeat {
+            let is_other = self.outcome.is_some_and(|outcome| outcome != DecisionOutcome::Approved);
+            if is_other && !may_repeat {
                 return refuse(Code::DecidedApproval, format!("{request} was decided before"));
             }
             return Ok(DecidedRun { receipt, told: Position::default() });
         };
+        let Some(outcome) = self.outcome else { return Ok(DecidedRun { receipt, told }) };
         let frame = write_frame(&waiting);
         if !history.iter().any(|one| one.role == "assistant" && one.text.trim() == frame.trim()) {
             return refuse(Code::MismatchedApproval, format!("this chat has not shown {request} as it is"));

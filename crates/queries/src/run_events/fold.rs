@@ -135,7 +135,7 @@ impl RunFold {
     }
 
     /// What the models that it asked used.
-    pub fn used(&self) -> &CostRow {
+    pub fn sum_used(&self) -> &CostRow {
         &self.used
     }
 
