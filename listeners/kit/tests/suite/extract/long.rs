@@ -1,6 +1,7 @@
 //! Long answers: their cost grows only with their length, and only open parts are kept in memory.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use systole_kit::DocumentLimits;
 use systole_kit::extract::{Extractor, StreamEnd};
@@ -9,9 +10,21 @@ use super::names;
 
 /// Processor seconds of this thread, independent of the load of the machine.
 fn worked() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
-    let nanoseconds: f64 = stat.split(' ').next().and_then(|it| it.parse().ok()).expect("a number");
-    nanoseconds / 1e9
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(worked).expect("a time is not negative").as_secs_f64()
+}
+
+/// Whether something sixteen times as long costs less than `limit` times as much. What the machine does beside can
+/// only add to a cost, so the smallest of some counts; work that is done again is in each of them.
+fn assert_cost_follows_length(limit: f64, what: &str, short: impl Fn() -> f64, long: impl Fn() -> f64) {
+    let mut least = (f64::MAX, f64::MAX);
+    for _ in 0..5 {
+        least = (least.0.min(short()), least.1.min(long()));
+        if least.1 < limit * least.0.max(0.000_5) {
+            return;
+        }
+    }
+    panic!("{what}: {} s, sixteen times as long {} s", least.0, least.1);
 }
 
 /// Extracts `length` bytes of a text that repeats `part`, in chunks of four. Returns the seconds it took.
@@ -70,9 +83,12 @@ const BLOWS: [&str; 30] = [
 fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
     for part in BLOWS {
         let part = if part.len() == 1 { part.repeat(8) } else { part.to_owned() };
-        let (short, long) = (seconds(&part, 32 << 10), seconds(&part, 512 << 10));
-        // The kernel counts in slices of a few milliseconds.
-        assert!(long < 24.0 * short.max(0.008), "{part:?}: {short} s, sixteen times as long {long} s");
+        assert_cost_follows_length(
+            24.0,
+            &format!("{part:?}"),
+            || seconds(&part, 32 << 10),
+            || seconds(&part, 512 << 10),
+        );
     }
 }
 
@@ -104,8 +120,8 @@ fn e21_the_cost_of_unescaped_text_grows_only_with_its_length() {
                 let inside = part.repeat(length / part.len());
                 worked_on(&format!("{begins}{inside}{ends} {inside}"))
             };
-            let (short, long) = (cost(16 << 10), cost(256 << 10));
-            assert!(long < 48.0 * short.max(0.004), "{begins}, {part:?}: {short} s, then {long} s");
+            let what = format!("{begins}, {part:?}");
+            assert_cost_follows_length(48.0, &what, || cost(16 << 10), || cost(256 << 10));
         }
     }
 }
