@@ -182,6 +182,11 @@ pub(crate) const SAME_CHATS: usize = 16;
 /// Milliseconds in which the same chat is the same message, if the client says that it repeats it: its libraries wait for
 /// ten minutes, three times.
 pub(crate) const CHAT_RETRY_MS: u64 = 60 * 60 * 1000;
+/// Requests to a person that end one response of the OpenAI API.
+pub(crate) const SHOWN_REQUESTS: usize = 16;
+/// Items of a conversation in one answer, and how many without a wish.
+pub(crate) const MOST_ITEMS: usize = 100;
+pub(crate) const ITEMS: usize = 20;
 /// Keys of a request that are named as ignored.
 pub(crate) const IGNORED_KEYS: usize = 32;
 /// Bytes of such a key.

@@ -69,12 +69,14 @@ pub(crate) struct RunFollower {
     fold: RunFold,
     history: Option<HistoryReader>,
     coming: ProgressFollower,
-    ready: VecDeque<RunEvent>,
+    ready: VecDeque<PlacedEvent>,
     /// An end, until it is known whether it is the last one.
-    end: Option<RunEvent>,
+    end: Option<PlacedEvent>,
     /// Whether all was told that the log has.
     is_here: bool,
     wants_words: bool,
+    /// Whether only what the log has is wanted.
+    only_log: bool,
     is_quiet: bool,
 }
 
@@ -115,8 +117,19 @@ impl RunFollower {
             end: None,
             is_here: false,
             wants_words,
+            only_log: false,
             is_quiet: false,
         })
+    }
+
+    /// The same up to where the log ends for now.
+    pub(crate) fn until_here(self) -> RunFollower {
+        RunFollower { only_log: true, ..self }
+    }
+
+    /// Whether all that is open waits for persons, as far as the run was read.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.fold.is_quiet()
     }
 
     /// What its models used so far.
@@ -126,16 +139,24 @@ impl RunFollower {
 
     /// The next event; `None` once the pump has ended. It may be dropped while it waits: nothing is lost.
     pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
+        Ok(self.next_placed().await?.map(|placed| placed.event))
+    }
+
+    /// The same with its id.
+    pub(crate) async fn next_placed(&mut self) -> Result<Option<PlacedEvent>, LogFault> {
         loop {
             match self.ready.pop_front() {
-                Some(end @ RunEvent::Ended { .. }) if !self.is_here => self.end = Some(end),
+                Some(end) if matches!(end.event, RunEvent::Ended { .. }) && !self.is_here => {
+                    self.end = Some(end);
+                }
                 Some(event) => {
-                    if matches!(event, RunEvent::Started) {
+                    if matches!(event.event, RunEvent::Started) {
                         // It was tried again.
                         self.end = None;
                     }
                     return Ok(Some(event));
                 }
+                None if self.only_log && self.is_here => return Ok(None),
                 None => {
                     if !self.read_more().await? {
                         return Ok(self.end.take());
@@ -193,7 +214,7 @@ impl RunFollower {
     }
 
     fn add_events(&mut self, events: Vec<PlacedEvent>) {
-        self.ready.extend(events.into_iter().map(|placed| placed.event));
+        self.ready.extend(events);
     }
 
     /// What can be said only where the log ends for now. Returns whether there is more to tell or to hear.
@@ -210,7 +231,7 @@ impl RunFollower {
             return false;
         }
         self.is_quiet = true;
-        self.ready.push_back(RunEvent::Quiet);
+        self.ready.push_back(PlacedEvent { cursor: None, event: RunEvent::Quiet });
         true
     }
 }

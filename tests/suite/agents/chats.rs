@@ -14,14 +14,14 @@ use crate::organism::folder;
 use crate::program::{PATIENCE, Running, ask, lines, run_file};
 
 const CLIENT: &str = include_str!("chat_client.py");
-const WEB: &str = "web-token-0123456789";
-const OPEN: &str = "doors: {openai: true}";
+pub(super) const WEB: &str = "web-token-0123456789";
+pub(super) const OPEN: &str = "doors: {openai: true}";
 
 /// Words that arrive in small pieces. The model holds back the later ones.
-const HELD: &str = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
+pub(super) const HELD: &str = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
 
 /// A client of the API in its process.
-struct ChatClient {
+pub(super) struct ChatClient {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
@@ -29,25 +29,30 @@ struct ChatClient {
 
 impl ChatClient {
     /// One that the operator starts.
-    fn start(folder: &Path) -> ChatClient {
+    pub(super) fn start(folder: &Path) -> ChatClient {
         let run = run_file(folder);
         ChatClient::start_as(folder, run.token.secret())
     }
 
-    fn start_as(folder: &Path, token: &str) -> ChatClient {
+    pub(super) fn start_as(folder: &Path, token: &str) -> ChatClient {
+        ChatClient::start_program(folder, token, CLIENT)
+    }
+
+    /// A program that uses the library.
+    pub(super) fn start_program(folder: &Path, token: &str, program: &str) -> ChatClient {
         let url = format!("http://{}/openai/v1", run_file(folder).address);
         let mut python = Command::new("python3");
-        python.args(["-c", CLIENT, &url, token]).env("PYTHONPATH", library());
+        python.args(["-c", program, &url, token]).env("PYTHONPATH", library());
         let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, lines) = (child.stdin.take().unwrap(), lines(child.stdout.take().unwrap()));
         ChatClient { child, input, lines }
     }
 
-    fn send(&mut self, wanted: &Value) {
+    pub(super) fn send(&mut self, wanted: &Value) {
         writeln!(self.input, "{wanted}").unwrap();
     }
 
-    fn read_line(&self) -> Value {
+    pub(super) fn read_line(&self) -> Value {
         serde_json::from_str(&self.lines.recv_timeout(PATIENCE).expect("the client says something")).unwrap()
     }
 
@@ -88,7 +93,7 @@ impl Drop for ChatClient {
 }
 
 /// A house with these further keys of its file. A person approves each search.
-fn house(replies: &[&str], doors: &str) -> AgentHouse {
+pub(super) fn house(replies: &[&str], doors: &str) -> AgentHouse {
     let replies: Vec<String> = replies.iter().map(|reply| format!("- {reply}")).collect();
     let house =
         AgentHouse::build(&AgentPlan { replies: &replies.join("\n"), rest: doors, ..AgentPlan::default() });
@@ -186,10 +191,10 @@ fn g10_a_request_that_cannot_be_answered_says_why_and_is_not_sent_again() {
 }
 
 /// The door, and a client whose person decides.
-const DECIDES: &str =
+pub(super) const DECIDES: &str =
     "doors: {openai: true}\nclients: {web: {token_env: WEB_TOKEN, doors: [openai], roles: [approve-own]}}";
 
-fn run_with_web(house: &AgentHouse) -> Running {
+pub(super) fn run_with_web(house: &AgentHouse) -> Running {
     Running::organism_with(house.path(), &[("MODEL_KEY", KEY), ("WEB_TOKEN", WEB)])
 }
 
@@ -197,7 +202,7 @@ fn error_words(said: &Value) -> &str {
     said["body"]["message"].as_str().unwrap_or_else(|| panic!("no error: {said}"))
 }
 
-const SEARCHES: &str = "{say: I look., call: {search: {query: moon}}}";
+pub(super) const SEARCHES: &str = "{say: I look., call: {search: {query: moon}}}";
 
 #[test]
 fn g10_the_same_request_again_gets_the_answer_of_the_one_run() {

@@ -21,6 +21,7 @@ mod nonce;
 mod notes;
 mod picture;
 mod reckoning;
+mod responses;
 mod seeing;
 mod settings;
 mod strait;

@@ -9,30 +9,17 @@ use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{find_ending, is_reopening};
 use crate::limits;
+use crate::run_id::{RunId, read_receipt};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{MessageId, Name, ThreadId};
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{MessageRole, RecordCode};
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 use systole_queries::thread_requests::list_held;
 
 /// What is said of a call that waits for no person.
 pub(super) const WORKS: &str = "the organism works on it";
-
-/// The id of the task of a message.
-fn build_id(receipt: &ApiReceipt) -> String {
-    format!("{}.{}.{}", receipt.thread, receipt.seq, receipt.id)
-}
-
-/// The thread, the number and the id of the record that a task's id names.
-fn read_id(id: &str) -> Option<(ThreadId, u64, MessageId)> {
-    let mut parts = id.rsplitn(3, '.');
-    let record = MessageId::parse(parts.next()?).ok()?;
-    let seq = parts.next()?.parse().ok()?;
-    Some((ThreadId::parse(parts.next()?).ok()?, seq, record))
-}
 
 /// A task as the log has it.
 struct TaskState {
@@ -45,31 +32,11 @@ struct TaskState {
 
 /// Reads a task of a client.
 fn read_task(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<TaskState>, LogFault> {
-    let Some((thread, seq, record)) = read_id(id) else { return Ok(None) };
-    let found = reader.of_thread(&thread, seq, 1)?.pop();
-    let is_request = |code| code == Some(RecordCode::Role(MessageRole::Request));
-    let Some((position, first)) = found.filter(|(_, one)| {
-        let h = &one.header;
-        h.seq == seq && h.id == record && h.from == *client && is_request(h.code)
-    }) else {
-        return Ok(None);
-    };
-    let first = ApiRecord::from_record(position, &first);
-    let (call, key) = (first.call.clone().unwrap_or_default(), first.key.clone().unwrap_or_default());
-    let receipt = ApiReceipt {
-        id: first.id.clone(),
-        thread: first.thread.clone(),
-        seq,
-        position: first.position,
-        call,
-        sender: first.from.clone(),
-        claimed: None,
-        key,
-        repeated: true,
-    };
-    let mut state =
-        TaskState { receipt, created: first.time.clone(), touched: first.time, end: None, held: Vec::new() };
-    for placed in reader.records_of(&thread, seq + 1) {
+    let Some(id) = RunId::parse(id) else { return Ok(None) };
+    let Some(asked) = id.find_message(reader, client)? else { return Ok(None) };
+    let (receipt, created) = (read_receipt(&asked), asked.1.header.time.to_string());
+    let mut state = TaskState { receipt, touched: created.clone(), created, end: None, held: Vec::new() };
+    for placed in reader.records_of(&id.thread, id.seq + 1) {
         let (position, record) = placed?;
         let record = ApiRecord::from_record(position, &record);
         if state.end.is_none() {
@@ -114,7 +81,7 @@ pub(super) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) 
 impl TaskState {
     fn show_task(&self, front: &OrganismHandle) -> Value {
         let mut task = json!({
-            "taskId": build_id(&self.receipt),
+            "taskId": RunId::of_receipt(&self.receipt).map(|id| id.to_string()),
             "createdAt": self.created,
             "lastUpdatedAt": self.touched,
             // The log keeps it for as long as itself.
@@ -144,7 +111,8 @@ impl TaskState {
 /// The answer to a call that becomes a task.
 pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
     let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::refuse_unavailable(bad.to_string()))?;
-    let mut task = find_task(front, &client, &build_id(receipt)).await?.show_task(front);
+    let id = RunId::of_receipt(receipt).map(|id| id.to_string()).unwrap_or_default();
+    let mut task = find_task(front, &client, &id).await?.show_task(front);
     if let Some(fields) = task.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("task"));
     }
@@ -180,28 +148,4 @@ pub(super) async fn update_task(front: &OrganismHandle, client: &Name, id: &str)
     Err(RpcFault::refuse_params(
         "this task asks its client for nothing: only a person with the role `approve` decides",
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_of_a_task_names_one_record_and_nothing_else_is_an_id() {
-        let id = "sess-da5910918c72.1.01a1f850-0000-7000-8000-000000000001";
-        let (thread, seq, record) = read_id(id).unwrap();
-        assert_eq!((thread.as_str(), seq), ("sess-da5910918c72", 1));
-        assert_eq!(record.to_string(), "01a1f850-0000-7000-8000-000000000001");
-        for wrong in [
-            "",
-            "a",
-            "..",
-            "sess-da5910918c72.1",
-            &id.replace(".1.", ".x."),
-            &id.replace("sess", "s"),
-            &id[1..],
-        ] {
-            assert!(read_id(wrong).is_none(), "{wrong}");
-        }
-    }
 }

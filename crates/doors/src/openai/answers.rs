@@ -9,19 +9,28 @@ use crate::mcp::tools;
 use systole_core::rules::core_payload::{error_words, read_first_code};
 use systole_core::rules::first_cause::trace_failure;
 use systole_core::rules::outcome::CallJudgement;
-use systole_core::types::composition::Composition;
+use systole_core::types::composition::{Composition, ElementSchema};
+use systole_core::types::ids::Name;
 use systole_core::types::record::Record;
 
-/// An answer that is no text: its JSON form.
-fn write_form(organism: &Composition, record: &Record) -> String {
-    let body = || String::from_utf8_lossy(&record.body).into_owned();
-    let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).ok();
-    let listener = organism.listeners.get(&record.header.from);
-    let known = payload.zip(listener).and_then(|(payload, listener)| {
-        let answer = listener.returns.iter().find(|one| one.name == *payload.name())?;
-        tools::find_model(organism, answer.schema)?.to_json(&record.body).ok()
-    });
-    known.map_or_else(body, |json| json.to_string())
+/// A payload that is no text: its JSON form, which the schema of one of these elements gives.
+fn write_form(organism: &Composition, elements: &[ElementSchema], body: &[u8]) -> String {
+    let name = Payload::parse(body, &DocumentLimits::FROM_PUMP).ok().map(|payload| payload.name().clone());
+    let known = elements.iter().find(|one| Some(&one.name) == name.as_ref());
+    let json = known.and_then(|one| tools::find_model(organism, one.schema)?.to_json(body).ok());
+    json.map_or_else(|| String::from_utf8_lossy(body).into_owned(), |json| json.to_string())
+}
+
+/// The JSON form of what a listener sends.
+fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
+    let listener = organism.listeners.get(from);
+    write_form(organism, listener.map(|listener| listener.returns.as_slice()).unwrap_or_default(), body)
+}
+
+/// The JSON form of what a listener is called with.
+pub(super) fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> String {
+    let listener = organism.listeners.get(to);
+    write_form(organism, listener.map(|listener| listener.accepts.as_slice()).unwrap_or_default(), body)
 }
 
 /// An answer as a text. `None` if a record is none.
@@ -31,9 +40,9 @@ pub(super) fn write_answer(
     record: &Record,
 ) -> Option<String> {
     match judgement {
-        CallJudgement::Answered | CallJudgement::Partial => {
-            Some(read_words(record).unwrap_or_else(|| write_form(organism, record)))
-        }
+        CallJudgement::Answered | CallJudgement::Partial => Some(
+            read_words(record).unwrap_or_else(|| write_sent(organism, &record.header.from, &record.body)),
+        ),
         CallJudgement::Handled => Some(format!("{} took it, and gives no answer", record.header.from)),
         CallJudgement::Reported | CallJudgement::Failed | CallJudgement::Cancelled => None,
     }

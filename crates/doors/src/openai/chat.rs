@@ -16,7 +16,7 @@ use super::chat_hash::ChatHash;
 use super::chat_message::write_message;
 use super::chat_placing::{OwnOfRequest, SoughtChat};
 use super::chat_request::{ChatRequest, WantedAnswer};
-use super::chat_threads::{AskedChat, ChatDoor};
+use super::chat_threads::ChatDoor;
 use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter, count_usage};
 use super::chunks::{ChunkEvents, ChunkFrame};
 use super::decisions::{DecidedRun, RunRequests, TypedDecision, announce_frame, write_frame};
@@ -31,7 +31,7 @@ use crate::run_follower::RunFollower;
 use crate::shared_places::SharedPlace;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_organism::front::ClientMessage;
 use systole_organism::waiting::SenderReply;
@@ -89,7 +89,7 @@ async fn begin_chat(
     let run = match TypedDecision::parse(&request.last) {
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
-            typed.decide(&state, &client, (chats, &request.history), own.may_repeat).await?
+            typed.decide_in_chat(&state, &client, (chats, &request.history), own.may_repeat).await?
         }
         None => {
             let receipt = send_last(&state, &sought, (entry, &request), own).await?;
@@ -109,7 +109,10 @@ async fn send_last(
 ) -> Result<ApiReceipt, OpenaiFault> {
     let chosen = sought.place(&request.history, &request.last, own).await?;
     let sent = match write_message(state.front.composition(), entry, request, chosen.has_history()) {
-        Ok(document) => send_message(state, sought.client, (entry, document), &chosen.chat).await,
+        Ok(document) => {
+            let (key, thread) = (&chosen.chat.key, chosen.chat.name.to_string());
+            send_message(state, sought.client, (entry, document), (key, thread)).await
+        }
         Err(fault) => Err(fault),
     };
     match sent {
@@ -126,33 +129,35 @@ async fn send_last(
     }
 }
 
-async fn send_message(
+/// Sends a message under a key to a thread.
+pub(super) async fn send_message(
     state: &HttpState,
     client: &Name,
     (entry, document): (&Listener, Vec<u8>),
-    chat: &AskedChat,
+    (key, thread): (&Key, String),
 ) -> Result<ApiReceipt, OpenaiFault> {
     let bounds = state.messages.bounds_of(client);
     let held = (bounds.wait_for_room(document.len()).await, bounds.wait_for_turn().await);
     let message = ClientMessage {
         client: client.clone(),
-        key: chat.key.clone(),
+        key: key.clone(),
         document,
         to: Some(entry.name.to_string()),
-        thread: Some(chat.name.to_string()),
+        thread: Some(thread),
         subject: None,
     };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = state.front.locate_receipt(&receipt, position).await;
-            Ok(ApiReceipt::from_receipt(&receipt, position, chat.key.as_str()))
+            Ok(ApiReceipt::from_receipt(&receipt, position, key.as_str()))
         }
         Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
         Some(SenderReply::Done) | None => Err(OpenaiFault::from_refusal(&describe_stopping())),
     }
 }
 
-async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, OpenaiFault> {
+/// Reads the body of a request.
+pub(super) async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, OpenaiFault> {
     inbound::read_up_to(limits::CHAT_BYTES, headers, body).await.map_err(|unread| match unread {
         UnreadBody::TooLarge(refused) => OpenaiFault::from_refusal(&refused.refusal),
         UnreadBody::Broken(words) => {
@@ -240,15 +245,19 @@ impl OpenChat {
                 }
                 Ok(Some(RunEvent::Quiet)) => {
                     match RunRequests::read(&self.state, &self.client, &self.receipt).await {
-                        Ok(RunRequests { own: Some(own), .. }) => {
+                        Ok(requests) => {
+                            let Some(own) = requests.own.first() else {
+                                let waits = requests.describe_wait(&self.state.addresses);
+                                send_piece(writer.write_beside(&waits), to_client).await?;
+                                continue;
+                            };
                             // What is decided on stands alone: no words of others are before it.
                             let is_alone = writer.text.is_empty();
                             writer.begin_paragraph();
-                            let words = if is_alone { write_frame(&own) } else { announce_frame(&own) };
+                            let words = if is_alone { write_frame(own) } else { announce_frame(own) };
                             send_piece(writer.write_text(&words), to_client).await?;
                             return Some(Ok("stop"));
                         }
-                        Ok(requests) => writer.write_beside(&requests.describe_wait(&self.state.addresses)),
                         Err(fault) => return Some(Err(fault)),
                     }
                 }

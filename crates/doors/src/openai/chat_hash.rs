@@ -6,8 +6,9 @@ use sha2::{Digest as _, Sha256};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::thread_choice::ThreadName;
 
-/// How the names of such threads begin.
+/// How the names of such threads begin, and those of threads of single responses.
 const NAMED: &str = "chat.";
+const ALONE: &str = "resp.";
 
 /// The hash of a chat up to a place.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,6 +45,21 @@ impl ChatHash {
     /// The name of a thread whose chat begins with it.
     pub(super) fn name_thread(&self, mark: &str) -> Result<ThreadName, String> {
         ThreadName::parse(&format!("{}{mark}", self.name_prefix()))
+    }
+
+    /// How the names of threads begin that a response with that request opened.
+    pub(super) fn alone_prefix(&self) -> String {
+        format!("{ALONE}{}.", self.0.get(..24).unwrap_or_default())
+    }
+
+    /// The name of such a thread, as a message names it.
+    pub(super) fn name_alone(&self, mark: &str) -> String {
+        format!("@{}{mark}", self.alone_prefix())
+    }
+
+    /// Whether a key was made of it.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        key.split_once('.').is_some_and(|(hash, _)| hash == self.0)
     }
 
     /// The key of a message after which the hash is this.

@@ -5,12 +5,12 @@ use axum::http::HeaderMap;
 
 use super::chat_hash::{ChatHash, mark_key};
 use super::chat_request::ChatText;
-use super::chat_threads::{AskedChat, ChatThreads, read_answer};
+use super::chat_threads::{AskedChat, ChatThreads, read_answer, unread};
 use super::decisions::TypedDecision;
 use super::fault::{OpenaiFault, refuse_later};
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{Clock as _, LogFault};
+use systole_core::types::ports::Clock as _;
 use systole_organism::front::OrganismHandle;
 use systole_organism::runfile::draw_hex;
 use systole_system::clock::WallClock;
@@ -18,9 +18,9 @@ use systole_system::clock::WallClock;
 /// What a request has of its own, by which its repetition is known.
 pub(super) struct OwnOfRequest {
     /// Its mark in the name of a thread and in a key.
-    mark: String,
+    pub(super) mark: String,
     /// Whether its client chose a key, which makes the mark.
-    is_named: bool,
+    pub(super) is_named: bool,
     /// Whether its client says that it may be a repetition.
     pub(super) may_repeat: bool,
 }
@@ -37,7 +37,8 @@ impl OwnOfRequest {
         Ok(OwnOfRequest { mark, is_named: false, may_repeat: tries.is_some_and(|tries| tries > 0) })
     }
 
-    fn find_name(&self) -> Option<&str> {
+    /// The mark, if its client chose a key.
+    pub(super) fn find_name(&self) -> Option<&str> {
         self.is_named.then_some(self.mark.as_str())
     }
 }
@@ -82,10 +83,6 @@ impl ChatPlace {
         let mark = self.chat.key.as_str().rsplit('.').next().unwrap_or_default();
         !self.chat.name.as_str().ends_with(mark)
     }
-}
-
-fn unread(fault: LogFault) -> OpenaiFault {
-    refuse_later(format!("the log cannot be read: {fault}"))
 }
 
 /// Whether a client's text is that answer. In a stream, words that were said before it stand before it.

@@ -63,15 +63,17 @@ struct SentMessage {
     content: Option<SentContent>,
 }
 
+/// The content of a message.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum SentContent {
+pub(super) enum SentContent {
     Text(String),
     Parts(Vec<SentPart>),
 }
 
+/// A part of a content.
 #[derive(Deserialize)]
-struct SentPart {
+pub(super) struct SentPart {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -95,7 +97,7 @@ impl ChatRequest {
         find_refused(&sent.other).map_or(Ok(()), Err)?;
         let (mut systems, mut history) = (Vec::new(), Vec::new());
         for (at, message) in sent.messages.into_iter().enumerate() {
-            let text = read_content(at, message.content)?;
+            let text = read_content("messages", at, message.content)?;
             match message.role.as_str() {
                 "system" | "developer" => systems.push(text),
                 _ => history.push(ChatText { role: message.role, text }),
@@ -119,32 +121,37 @@ impl ChatRequest {
 }
 
 /// The keys that change nothing, as a header can tell them.
-fn list_ignored(other: &Map<String, Value>) -> String {
+pub(super) fn list_ignored(other: &Map<String, Value>) -> String {
     let is_told =
         |key: &str| key.len() <= limits::IGNORED_KEY_BYTES && key.bytes().all(|byte| byte.is_ascii_graphic());
     let keys = other.iter().filter(|(key, value)| !value.is_null() && is_told(key));
     keys.map(|(key, _)| key.as_str()).take(limits::IGNORED_KEYS).collect::<Vec<_>>().join(", ")
 }
 
-fn read_content(at: usize, content: Option<SentContent>) -> Result<String, OpenaiFault> {
+/// The text of a message.
+pub(super) fn read_content(
+    list: &'static str,
+    at: usize,
+    content: Option<SentContent>,
+) -> Result<String, OpenaiFault> {
     let parts = match content {
         None => return Ok(String::new()),
         Some(SentContent::Text(text)) => return Ok(text),
         Some(SentContent::Parts(parts)) => parts,
     };
     let texts = parts.into_iter().map(|part| match (part.kind.as_str(), part.text) {
-        ("text" | "input_text", Some(text)) => Ok(text),
+        ("text" | "input_text" | "output_text", Some(text)) => Ok(text),
         (kind, _) => {
             let kind: String = kind.chars().take(40).collect();
-            let words = format!("messages[{at}] has a part of type {kind:?}: only texts are taken here");
-            Err(OpenaiFault::refuse_request("messages", words))
+            let words = format!("{list}[{at}] has a part of type {kind:?}: only texts are taken here");
+            Err(OpenaiFault::refuse_request(list, words))
         }
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
 /// What would change the answer, and is not here.
-fn find_refused(other: &Map<String, Value>) -> Option<OpenaiFault> {
+pub(super) fn find_refused(other: &Map<String, Value>) -> Option<OpenaiFault> {
     let refuse = |param, words: &str| Some(OpenaiFault::refuse_request(param, words));
     let has = |key: &str| other.get(key).filter(|value| !value.is_null());
     let is_list = |key: &str| has(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());

@@ -11,13 +11,15 @@ use tokio::sync::Mutex as OrderlyMutex;
 
 use super::answers::write_answer;
 use super::chat_hash::{ChatHash, is_chosen};
+use super::fault::{OpenaiFault, refuse_later};
+use super::responses::SendingRequests;
 use crate::http_state::BodySeats;
 use crate::limits;
-use systole_core::rules::outcome::CallJudgement;
+use crate::transcript::Transcript;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::thread_choice::ThreadName;
 use systole_core::types::time::Millis;
 use systole_log::index::{IndexFile, RootSelection};
@@ -90,12 +92,14 @@ pub(super) struct ChatDoor {
     pub(super) threads: ChatThreads,
     /// Seats of chats until their messages are sent: each may be large.
     pub(super) seats: BodySeats,
+    /// Requests for responses that are being sent.
+    pub(super) sending: SendingRequests,
 }
 
 impl Default for ChatDoor {
     fn default() -> ChatDoor {
         let seats = BodySeats::new(limits::OWN_CHAT_BODIES, limits::CHAT_BODIES);
-        ChatDoor { threads: ChatThreads::default(), seats }
+        ChatDoor { threads: ChatThreads::default(), seats, sending: SendingRequests::default() }
     }
 }
 
@@ -185,24 +189,35 @@ struct ReadChat {
     is_newest: bool,
 }
 
-/// The messages of the threads whose names begin so, those of the newest threads first.
-fn read_chats(front: &OrganismHandle, client: &Name, prefix: String) -> Result<Vec<ReadChat>, LogFault> {
+/// That the log cannot be read.
+pub(super) fn unread(fault: LogFault) -> OpenaiFault {
+    refuse_later(format!("the log cannot be read: {fault}"))
+}
+
+/// The threads of a client whose names begin so, the newest first.
+pub(super) fn list_named(
+    front: &OrganismHandle,
+    client: &Name,
+    prefix: String,
+) -> Result<Vec<(ThreadName, ThreadId)>, LogFault> {
     let wanted =
         RootSelection { name: Some(prefix), client: Some(client.to_string()), ..RootSelection::default() };
-    let reader = &**front.reader();
     let mut rows = Vec::new();
-    ask_index(front.index(), reader, &mut |index: &IndexFile| {
+    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
         rows.clear();
         index.visit_roots(&wanted, &mut |row| {
-            rows.push((row.name, row.thread));
+            rows.extend(ThreadName::parse(&row.name).ok().zip(ThreadId::parse(&row.thread).ok()));
             rows.len() < limits::CHATS
         })
     })?;
+    Ok(rows)
+}
+
+/// The messages of the threads whose names begin so, those of the newest threads first.
+fn read_chats(front: &OrganismHandle, client: &Name, prefix: String) -> Result<Vec<ReadChat>, LogFault> {
+    let reader = &**front.reader();
     let mut chats = Vec::new();
-    for (name, thread) in rows {
-        let Some((name, thread)) = ThreadName::parse(&name).ok().zip(ThreadId::parse(&thread).ok()) else {
-            continue;
-        };
+    for (name, thread) in list_named(front, client, prefix)? {
         let (mut own, mut has_ended): (Vec<ReadChat>, bool) = (Vec::new(), false);
         for placed in reader.records_of(&thread, 1) {
             let (_, record) = placed?;
@@ -242,22 +257,8 @@ fn read_last_answer(
     thread: &ThreadId,
     seq: u64,
 ) -> Result<Option<String>, LogFault> {
-    let (mut call, mut answer) = (None, None);
-    for placed in reader.records_of(thread, seq) {
-        let (_, record) = placed?;
-        let h = &record.header;
-        if h.kind == RecordKind::Terminal || (h.seq != seq && is_request(&record)) {
-            return Ok(None);
-        }
-        if h.seq == seq {
-            call = h.call.clone();
-        } else if h.call.is_some() && h.call == call {
-            if h.code == Some(RecordCode::Steering(SteerEffect::Reopened)) {
-                answer = None;
-            } else if let Some(how) = CallJudgement::of_record(&record) {
-                answer = write_answer(organism, how, &record);
-            }
-        }
-    }
-    Ok(answer)
+    let said = Transcript::read(reader, thread, seq)?;
+    let [only] = said.turns.as_slice() else { return Ok(None) };
+    let end = only.end.as_ref().filter(|_| !said.has_ended);
+    Ok(end.and_then(|(how, record)| write_answer(organism, *how, record)))
 }

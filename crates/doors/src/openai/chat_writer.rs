@@ -30,13 +30,17 @@ pub(super) enum ChatPiece {
 /// How a chat's answer ends: why, or what went wrong.
 pub(super) type ChatEnd = Result<&'static str, OpenaiFault>;
 
-/// The tokens that the models of a run used. `None` if some are unknown.
-pub(super) fn count_usage(used: &CostRow) -> Option<Value> {
+/// The tokens that the models of a run read and wrote. `None` if some are unknown.
+pub(super) fn count_tokens(used: &CostRow) -> Option<(u64, u64)> {
     let is_known = used.unknown == 0 && used.uncounted == 0;
-    let (read, written) = (used.tokens_in, used.tokens_out);
-    is_known.then(|| {
-        json!({"prompt_tokens": read, "completion_tokens": written, "total_tokens": read.saturating_add(written)})
-    })
+    is_known.then_some((used.tokens_in, used.tokens_out))
+}
+
+/// The same in the form of a chat.
+pub(super) fn count_usage(used: &CostRow) -> Option<Value> {
+    let (read, written) = count_tokens(used)?;
+    let all = read.saturating_add(written);
+    Some(json!({"prompt_tokens": read, "completion_tokens": written, "total_tokens": all}))
 }
 
 /// The answer of one run, as far as it was sent.

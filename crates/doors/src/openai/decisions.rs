@@ -14,10 +14,11 @@ use crate::http_state::HttpState;
 use crate::limits;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::request_refusals::describe_stopping;
+use crate::run_id::read_receipt;
 use crate::steering::read_order;
 use crate::waiting::{add_changes, list_requests};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Name};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::person::{self, PersonRequestId};
 use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::refusal::Refusal;
@@ -31,6 +32,20 @@ pub(super) struct TypedDecision {
     request: PersonRequestId,
     /// The words behind it.
     words: String,
+}
+
+/// Where a decision counts.
+pub(super) struct DecisionPlace<'d> {
+    /// The messages in whose runs it may wait, by their threads and records.
+    pub(super) messages: Vec<(ThreadId, u64)>,
+    /// Whether the client has seen a request as it waits.
+    pub(super) is_shown: &'d (dyn Fn(&WaitingRequest) -> bool + Send + Sync),
+    /// What to do if it does not count.
+    pub(super) fix: String,
+    /// The part of the client's request that it is in.
+    pub(super) param: &'static str,
+    /// Whether the client says that it may be a repetition.
+    pub(super) may_repeat: bool,
 }
 
 /// The run that a decision lets go on.
@@ -61,44 +76,65 @@ impl TypedDecision {
         }))
     }
 
-    /// Decides what waits in the run of one of these messages of the chat, or shows it. If it was decided before, what
-    /// shows it, an approval, and an order that is sent again get the answer of the run.
+    /// A decision that was not typed.
+    pub(super) fn new(outcome: DecisionOutcome, request: PersonRequestId, words: String) -> TypedDecision {
+        TypedDecision { outcome: Some(outcome), request, words }
+    }
+
+    /// Decides what waits in one of these runs, or shows it. If it was decided before, what shows it, an approval, and
+    /// an order that is sent again get the answer of the run.
     pub(super) async fn decide(
+        self,
+        state: &HttpState,
+        client: &Name,
+        place: DecisionPlace<'_>,
+    ) -> Result<DecidedRun, OpenaiFault> {
+        let (request, told) = (self.request, state.front.end());
+        let refuse = |code: Code, words: String| {
+            Err(OpenaiFault::from_refusal(&Refusal::new(code, words).fixed_by(place.fix.clone())))
+        };
+        let messages = place.messages;
+        let found = read_log(state, client, move |moment| find_run(moment, &messages, request)).await?;
+        let Some((waiting, asked)) = found else {
+            return refuse(Code::UnknownApproval, format!("{request} does not wait here"));
+        };
+        let receipt = read_receipt(&asked);
+        let Some(waiting) = waiting else {
+            let is_other = self.outcome.is_some_and(|outcome| outcome != DecisionOutcome::Approved);
+            if is_other && !place.may_repeat {
+                return refuse(Code::DecidedApproval, format!("{request} was decided before"));
+            }
+            return Ok(DecidedRun { receipt, told: Position::default() });
+        };
+        let Some(outcome) = self.outcome else { return Ok(DecidedRun { receipt, told }) };
+        if !(place.is_shown)(&waiting) {
+            return refuse(Code::MismatchedApproval, format!("{request} was not shown here as it is"));
+        }
+        let order = read_order(client.clone(), request, self.into_ruling(outcome, &waiting))
+            .map_err(|words| OpenaiFault::refuse_request(place.param, words))?;
+        match state.front.rule_request(order).await {
+            Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(DecidedRun { receipt, told }),
+            Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
+            None => Err(OpenaiFault::from_refusal(&describe_stopping())),
+        }
+    }
+
+    /// The same in a chat with that history, by the messages that the request may belong to.
+    pub(super) async fn decide_in_chat(
         self,
         state: &HttpState,
         client: &Name,
         (chats, history): (Vec<AskedChat>, &[ChatText]),
         may_repeat: bool,
     ) -> Result<DecidedRun, OpenaiFault> {
-        let (request, told) = (self.request, state.front.end());
-        let refuse = |code: Code, words: String| {
-            let refusal = Refusal::new(code, words);
-            Err(OpenaiFault::from_refusal(&refusal.fixed_by(format!("/show {request}, and then decide"))))
+        let is_shown = |waiting: &WaitingRequest| {
+            let frame = write_frame(waiting);
+            history.iter().any(|one| one.role == "assistant" && one.text.trim() == frame.trim())
         };
-        let found = read_log(state, client, move |moment| find_run(moment, &chats, request)).await?;
-        let Some((waiting, asked)) = found else {
-            return refuse(Code::UnknownApproval, format!("{request} does not wait in this chat"));
-        };
-        let receipt = read_receipt(&asked);
-        let Some(waiting) = waiting else {
-            let is_other = self.outcome.is_some_and(|outcome| outcome != DecisionOutcome::Approved);
-            if is_other && !may_repeat {
-                return refuse(Code::DecidedApproval, format!("{request} was decided before"));
-            }
-            return Ok(DecidedRun { receipt, told: Position::default() });
-        };
-        let Some(outcome) = self.outcome else { return Ok(DecidedRun { receipt, told }) };
-        let frame = write_frame(&waiting);
-        if !history.iter().any(|one| one.role == "assistant" && one.text.trim() == frame.trim()) {
-            return refuse(Code::MismatchedApproval, format!("this chat has not shown {request} as it is"));
-        }
-        let order = read_order(client.clone(), request, self.into_ruling(outcome, &waiting))
-            .map_err(|words| OpenaiFault::refuse_request("messages", words))?;
-        match state.front.rule_request(order).await {
-            Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(DecidedRun { receipt, told }),
-            Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
-            None => Err(OpenaiFault::from_refusal(&describe_stopping())),
-        }
+        let fix = format!("/show {}, and then decide", self.request);
+        let messages = chats.into_iter().filter_map(|chat| chat.place).collect();
+        let place = DecisionPlace { messages, is_shown: &is_shown, fix, param: "messages", may_repeat };
+        self.decide(state, client, place).await
     }
 
     fn into_ruling(self, outcome: DecisionOutcome, waiting: &WaitingRequest) -> ApiRuling {
@@ -121,12 +157,11 @@ fn read_waiting(moment: &LogMoment) -> Result<Vec<WaitingRequest>, LogFault> {
 /// The run of one of these messages that has asked for that decision, with the request if it still waits.
 fn find_run(
     moment: &LogMoment,
-    chats: &[AskedChat],
+    messages: &[(ThreadId, u64)],
     request: PersonRequestId,
 ) -> Result<Option<(Option<WaitingRequest>, PlacedRecord)>, LogFault> {
     let reader = &*moment.reader;
-    for chat in chats {
-        let Some((thread, seq)) = &chat.place else { continue };
+    for (thread, seq) in messages {
         let Some(asked) = reader.of_thread(thread, *seq, 1)?.pop() else { continue };
         if has_asked(reader, &asked, request)? {
             let waiting = read_waiting(moment)?.into_iter().find(|one| one.id == request);
@@ -161,27 +196,11 @@ fn has_asked(
     }
 }
 
-/// The receipt of a message, by its record.
-fn read_receipt((position, record): &PlacedRecord) -> ApiReceipt {
-    let h = &record.header;
-    ApiReceipt {
-        id: h.id.to_string(),
-        thread: h.thread.to_string(),
-        seq: h.seq,
-        position: position.0,
-        call: h.call.as_ref().map(ToString::to_string).unwrap_or_default(),
-        sender: h.from.to_string(),
-        claimed: None,
-        key: h.key.as_ref().map(ToString::to_string).unwrap_or_default(),
-        repeated: false,
-    }
-}
-
 /// What waits for persons in a run.
 pub(super) struct RunRequests {
     ids: Vec<PersonRequestId>,
-    /// The first one that the client may decide.
-    pub(super) own: Option<WaitingRequest>,
+    /// Those that the client may decide.
+    pub(super) own: Vec<WaitingRequest>,
 }
 
 impl RunRequests {
@@ -202,7 +221,7 @@ impl RunRequests {
         let organism = state.front.composition();
         let may =
             |one: &WaitingRequest| person::may_decide(organism, client, (one.kind(), &one.listener), true);
-        Ok(RunRequests { ids, own: waiting.into_iter().find(may) })
+        Ok(RunRequests { ids, own: waiting.into_iter().filter(may).collect() })
     }
 
     /// That they wait, for a client that may not decide.

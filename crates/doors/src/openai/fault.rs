@@ -59,6 +59,16 @@ impl OpenaiFault {
         json!({"error": {"message": self.words, "type": kind, "param": self.param, "code": self.code}})
     }
 
+    /// What is wrong.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The same as the error of a response.
+    pub(super) fn as_response_error(&self) -> Value {
+        json!({"code": self.code, "message": self.words})
+    }
+
     /// The answer. The clients of this API repeat some requests by themselves, unless they are told that it is of no use.
     pub(super) fn into_answer(self) -> Response {
         let is_later = self.wait_s.is_some() || self.status == StatusCode::SERVICE_UNAVAILABLE;

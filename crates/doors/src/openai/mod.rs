@@ -15,6 +15,7 @@ mod chunks;
 mod decisions;
 mod fault;
 mod models;
+mod responses;
 
 use std::sync::Arc;
 
@@ -40,15 +41,18 @@ pub(super) static DOOR: DoorRow = DoorRow {
 };
 
 fn list_routes() -> Vec<DoorRoute> {
+    let door = Arc::<ChatDoor>::default();
     let mut chat = DoorRoute::post("/openai/v1/chat/completions", chat::complete_chat);
-    chat.service = chat.service.fallback(refuse_method).layer(Extension(Arc::<ChatDoor>::default()));
-    let mut list = DoorRoute::get("/openai/v1/models", models::list_models);
-    list.service = list.service.fallback(refuse_method);
-    let mut one = DoorRoute::get("/openai/v1/models/{model}", models::show_model);
-    one.service = one.service.fallback(refuse_method);
+    chat.service = chat.service.layer(Extension(door.clone()));
+    let models = [
+        DoorRoute::get("/openai/v1/models", models::list_models),
+        DoorRoute::get("/openai/v1/models/{model}", models::show_model),
+    ];
+    let known = models.into_iter().chain([chat]).chain(responses::list_routes(&door));
+    let known = known.map(|route| DoorRoute { service: route.service.fallback(refuse_method), ..route });
     let other = ["/openai", "/openai/", "/openai/{*rest}"];
     let other = other.map(|path| DoorRoute { method: "any", path, service: any(refuse_path) });
-    [list, one, chat].into_iter().chain(other).collect()
+    known.chain(other).collect()
 }
 
 /// Lets a known client in, if the door is open, and answers every other in the words of this door.
@@ -83,7 +87,8 @@ async fn refuse_method() -> Response {
 
 async fn refuse_path(uri: Uri) -> Response {
     let shown: String = uri.path().chars().take(80).collect();
-    let words =
-        format!("there is no {shown} here; there are /openai/v1/models and /openai/v1/chat/completions");
+    let words = format!(
+        "there is no {shown} here; there are /openai/v1/models, /openai/v1/chat/completions, /openai/v1/responses and /openai/v1/conversations"
+    );
     OpenaiFault::new(StatusCode::NOT_FOUND, "unknown_url", words).into_answer()
 }

@@ -13,15 +13,23 @@ const VERSION: &str = "1";
 /// A place among the events of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunCursor {
-    /// The last record that made events.
     pub(super) position: Position,
-    /// The number of the event among those of the record, or that of its last one and the bytes of open text after it.
     pub(super) step: u64,
     /// The hash of the open text.
     pub(super) open: TextHash,
 }
 
 impl RunCursor {
+    /// The last record that made events.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The number of the event among those of the record, or that of its last one and the bytes of open text after it.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
     /// Reads a cursor. The error says what is wrong.
     pub fn parse(text: &str) -> Result<RunCursor, String> {
         let (version, rest) = text.split_once('.').unwrap_or((text, ""));

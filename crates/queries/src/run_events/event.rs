@@ -47,6 +47,8 @@ pub struct SpokenWords {
 pub enum RunEvent {
     /// It begins, or goes on after it failed.
     Started,
+    /// Its listener is asked once more, and nothing else came of what it had said, which is taken back before.
+    Again,
     /// Its answer goes on with these words.
     Text(String),
     /// What was sent of its answer does not count.

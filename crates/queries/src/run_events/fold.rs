@@ -81,12 +81,18 @@ impl RunFold {
             return Vec::new();
         }
         let (asked, away) = (self.list_asked(&h.thread), self.find_away(record));
+        let tried = self.count_tries();
         let blank = || Thread::new_blank(h.thread.clone());
         apply_to(self.threads.entry(h.thread.clone()).or_insert_with(blank), record);
         let mut steps = RecordSteps::default();
         let now = self.list_asked(&h.thread);
         now.difference(&asked).for_each(|id| steps.add(RunEvent::Asked(*id)));
         asked.difference(&now).for_each(|id| steps.add(RunEvent::Decided(*id)));
+        let is_again = |((turn, attempt), due): ((u32, u32), (u32, u32))| due.0 == turn && due.1 > attempt;
+        if self.is_open && tried.zip(self.count_tries()).is_some_and(is_again) {
+            steps.before.extend(self.text.take_back());
+            steps.add(RunEvent::Again);
+        }
         self.add_steps(&(position, record.clone()), &mut steps);
         let is_away = self.find_away(record).filter(|outage| away.as_ref() != Some(outage));
         is_away.into_iter().for_each(|outage| steps.add(RunEvent::Away(outage)));
@@ -100,7 +106,7 @@ impl RunFold {
         }
         let live = |event| vec![PlacedEvent { cursor: None, event }];
         let part = spoken.part.filter(|_| spoken.at == self.run);
-        if part.is_some() && self.is_past(spoken.of) {
+        if part.is_some() && self.count_tries().is_some_and(|due| spoken.of < due) {
             return Vec::new();
         }
         match part {
@@ -118,11 +124,10 @@ impl RunFold {
         }
     }
 
-    /// Whether an attempt at the run's own call is over.
-    fn is_past(&self, of: (u32, u32)) -> bool {
-        let thread = self.threads.get(&self.run.thread);
-        let call = thread.and_then(|thread| thread.calls.get(&self.run.call));
-        call.is_some_and(|call| of < (call.settled + 1, call.attempts.max(1)))
+    /// The turn and the attempt that are due in the run's own call.
+    fn count_tries(&self) -> Option<(u32, u32)> {
+        let call = self.threads.get(&self.run.thread)?.calls.get(&self.run.call)?;
+        Some((call.settled + 1, call.attempts.max(1)))
     }
 
     /// Whether all that is open waits for persons. It holds where the log ends for now: in the middle of what the pump
@@ -176,7 +181,8 @@ impl RunFold {
         }
         let at = h.call.clone().map(|call| CallPlace { thread: h.thread.clone(), call });
         let Some(at) = at.filter(|at| self.is_below(at)) else { return };
-        if at == self.run && self.is_turn_over(&placed.1) {
+        let is_turn_over = at == self.run && self.is_turn_over(&placed.1);
+        if is_turn_over {
             steps.before.extend(self.text.take_back());
         }
         if h.kind == RecordKind::Journal {
@@ -194,6 +200,10 @@ impl RunFold {
         }
         if let Some(judgement) = CallJudgement::of_record(&placed.1) {
             self.close_call(at, judgement, placed, steps);
+        }
+        // The words of the next turn are counted from here.
+        if is_turn_over && steps.numbered.iter().all(Option::is_none) {
+            steps.add(RunEvent::Again);
         }
     }
 

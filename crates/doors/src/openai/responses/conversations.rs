@@ -1,0 +1,173 @@
+//! Conversations: names of threads. `conv_X` is the thread `@conv.X` of the client, which the first message to it opens.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::super::answers::{write_answer, write_called};
+use super::super::chat_threads::{list_named, unread};
+use super::super::fault::{OpenaiFault, refuse_later};
+use super::items::{write_asked, write_message};
+use super::{PathId, QueryPairs, SentFields, write_list};
+use crate::http_state::{ApiCall, HttpState};
+use crate::limits;
+use crate::transcript::Transcript;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ports::{Clock as _, LogFault, PlacedRecord};
+use systole_core::types::record::Record;
+use systole_core::types::thread_choice::ThreadName;
+use systole_organism::front::OrganismHandle;
+use systole_organism::runfile::draw_hex;
+use systole_queries::run_events::read_words;
+use systole_system::clock::WallClock;
+
+/// How the names of their threads begin, and their ids.
+const NAMED: &str = "conv.";
+const ID: &str = "conv_";
+
+/// The name of a conversation's thread.
+pub(super) fn read_id(id: &str) -> Result<ThreadName, OpenaiFault> {
+    let is_plain =
+        |rest: &&str| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let name = id.strip_prefix(ID).filter(is_plain).filter(|rest| !rest.is_empty());
+    let name = name.and_then(|rest| ThreadName::parse(&format!("{NAMED}{rest}")).ok());
+    name.ok_or_else(|| {
+        let words = "the id of a conversation is conv_ and up to 57 letters, digits, - and _";
+        OpenaiFault::refuse_request("conversation", words)
+    })
+}
+
+/// The conversation of a message, by its recorded key.
+pub(super) fn find_id(recorded: Option<&Key>) -> Option<String> {
+    let name = ThreadName::from_key(recorded?)?;
+    name.as_str().strip_prefix(NAMED).map(|rest| format!("{ID}{rest}"))
+}
+
+/// What was asked, as a text.
+pub(super) fn read_question(organism: &Composition, record: &Record) -> String {
+    let form = || match &record.header.to {
+        Some(to) => write_called(organism, to, &record.body),
+        None => String::from_utf8_lossy(&record.body).into_owned(),
+    };
+    read_words(record).unwrap_or_else(form)
+}
+
+/// A message of the client, as it is on record.
+pub(super) fn write_question_item(organism: &Composition, (position, record): &PlacedRecord) -> Value {
+    write_asked(&format!("msg_in_{}", position.0), &read_question(organism, record))
+}
+
+fn write_conversation(id: &str, created: u64) -> Value {
+    json!({"id": id, "object": "conversation", "created_at": created, "metadata": {}})
+}
+
+/// Makes the name of a conversation. Nothing is on record until something is said in it.
+pub(super) async fn create_conversation(body: Bytes) -> Response {
+    let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if sent["items"].as_array().is_some_and(|items| !items.is_empty()) {
+        let words = "a conversation begins empty: send its first items with the first response";
+        return OpenaiFault::refuse_request("items", words).into_answer();
+    }
+    match draw_hex() {
+        Ok(drawn) => {
+            let id = format!("{ID}{}", drawn.chars().take(24).collect::<String>());
+            Json(write_conversation(&id, WallClock.now().0 / 1000)).into_response()
+        }
+        Err(error) => refuse_later(error.to_string()).into_answer(),
+    }
+}
+
+/// The thread of a conversation. `None` if nothing was said in it.
+pub(super) fn find_thread(
+    front: &OrganismHandle,
+    client: &Name,
+    name: &ThreadName,
+) -> Result<Option<ThreadId>, LogFault> {
+    let named = list_named(front, client, name.as_str().to_owned())?;
+    Ok(named.into_iter().find(|(one, _)| one == name).map(|(_, thread)| thread))
+}
+
+/// What was said in a conversation.
+async fn read_conversation(
+    state: &HttpState,
+    client: &Name,
+    name: ThreadName,
+) -> Result<Option<Transcript>, OpenaiFault> {
+    let (front, client) = (state.front.clone(), client.clone());
+    let read = tokio::task::spawn_blocking(move || {
+        let thread = find_thread(&front, &client, &name)?;
+        thread.map(|thread| Transcript::read(&**front.reader(), &thread, 1)).transpose()
+    });
+    let read = read.await.map_err(|end| refuse_later(end.to_string()))?;
+    read.map_err(unread)
+}
+
+fn read_path(id: PathId) -> Result<(String, ThreadName), OpenaiFault> {
+    let Path(id) = id.map_err(|_| OpenaiFault::refuse_request("conversation", "the id is not UTF-8"))?;
+    let name = read_id(&id)?;
+    Ok((id, name))
+}
+
+/// Shows a conversation.
+pub(super) async fn show_conversation(
+    ApiCall { state, client }: ApiCall,
+    id: PathId,
+) -> Result<Json<Value>, Response> {
+    let show = async {
+        let (id, name) = read_path(id)?;
+        let said = read_conversation(&state, &client, name).await?;
+        let first = said.and_then(|said| said.turns.first().map(|turn| turn.asked.1.header.time));
+        Ok(Json(write_conversation(&id, first.unwrap_or_else(|| WallClock.now()).0 / 1000)))
+    };
+    show.await.map_err(OpenaiFault::into_answer)
+}
+
+/// Lists what was said in a conversation.
+pub(super) async fn list_items(
+    ApiCall { state, client }: ApiCall,
+    id: PathId,
+    query: QueryPairs,
+) -> Result<Json<Value>, Response> {
+    let list = async {
+        let ((_, name), fields) = (read_path(id)?, SentFields::read(query)?);
+        let limit = fields.number("limit")?.unwrap_or(limits::ITEMS as u64);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, limits::MOST_ITEMS);
+        let said = read_conversation(&state, &client, name).await?.unwrap_or_default();
+        let mut items = write_items(state.front.composition(), &said);
+        if fields.text("order") != Some("asc") {
+            items.reverse();
+        }
+        if let Some(after) = fields.text("after") {
+            let Some(at) = items.iter().position(|item| item["id"] == after) else {
+                let words = "after names no item of this conversation";
+                return Err(OpenaiFault::new(StatusCode::NOT_FOUND, "item_not_found", words).about("after"));
+            };
+            items.drain(..=at);
+        }
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        Ok(Json(write_list(items, has_more)))
+    };
+    list.await.map_err(OpenaiFault::into_answer)
+}
+
+/// What was asked and answered, in order.
+fn write_items(organism: &Composition, said: &Transcript) -> Vec<Value> {
+    let mut items = Vec::new();
+    for turn in &said.turns {
+        items.push(write_question_item(organism, &turn.asked));
+        let answer = turn
+            .end
+            .as_ref()
+            .and_then(|(how, record)| Some((write_answer(organism, *how, record)?, record.header.seq)));
+        if let Some((text, seq)) = answer {
+            let id = format!("msg_out_{}.{seq}", turn.asked.0.0);
+            items.push(write_message(&id, "completed", Some(&text)));
+        }
+    }
+    items
+}

@@ -1,0 +1,214 @@
+//! `POST /responses`: sends the message of a response, or decides what waits in one, and answers with what comes of it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::oneshot;
+
+use super::super::chat::{read_body, send_message};
+use super::super::chat_hash::ChatHash;
+use super::super::chat_message::write_message;
+use super::super::chat_placing::OwnOfRequest;
+use super::super::chat_request::ChatRequest;
+use super::super::chat_threads::{ChatDoor, unread};
+use super::super::decisions::{DecidedRun, DecisionPlace};
+use super::super::fault::{OpenaiFault, refuse_later};
+use super::super::models::find_entry;
+use super::conversations::find_thread;
+use super::decision::{NamedDecision, name_request};
+use super::following::OpenResponse;
+use super::request::{ResponseRequest, WantedPlace, WantedWork};
+use super::response_id::ResponseId;
+use super::sending::{FoundPlace, SoughtResponse};
+use crate::http_state::HttpState;
+use crate::request_refusals::describe_stopping;
+use crate::run_id::RunId;
+use crate::shared_places::SharedPlace;
+use crate::transcript::Transcript;
+use systole_core::types::composition::Listener;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{LogFault, Position};
+use systole_queries::persons::WaitingRequest;
+use systole_system::tasks::{TaskKind, start_task};
+
+/// How a response is to be given.
+struct WantedForm {
+    streams: bool,
+    background: bool,
+    ignored: String,
+}
+
+/// A response whose message is on disk.
+struct BegunResponse {
+    open: OpenResponse,
+    form: WantedForm,
+    place: SharedPlace,
+}
+
+/// Begins a response and gives it.
+pub(super) async fn create(
+    state: Arc<HttpState>,
+    client: Name,
+    door: Arc<ChatDoor>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let (sender, begun) = oneshot::channel();
+    // What has begun to be sent is kept, also if its client leaves.
+    let work = async move {
+        let _left = sender.send(begin(state, client, &door, &headers, body).await);
+    };
+    let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
+    match begun.await {
+        Ok(Ok(begun)) => begun.answer().await,
+        Ok(Err(fault)) => fault.into_answer(),
+        Err(_) => OpenaiFault::from_refusal(&describe_stopping()).into_answer(),
+    }
+}
+
+async fn begin(
+    state: Arc<HttpState>,
+    client: Name,
+    door: &ChatDoor,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<BegunResponse, OpenaiFault> {
+    let _seat = door.seats.wait_for_seat(&client).await;
+    let body = read_body(headers, body).await?;
+    let request = ResponseRequest::parse(&body)?;
+    let organism = state.front.composition().clone();
+    let entry = find_entry(&organism, &client, &request.model)?;
+    let place = state.messages.take_place(&client).map_err(refuse_later)?;
+    let own = OwnOfRequest::read(headers)?;
+    let may_repeat = own.may_repeat;
+    let ResponseRequest { work, place: wanted, model, streams, background, ignored } = request;
+    let previous = match &wanted {
+        WantedPlace::Behind(id) => Some(id.to_string()),
+        WantedPlace::New | WantedPlace::Conversation(_) => None,
+    };
+    let id = match work {
+        WantedWork::Ask(asked) => {
+            let (mark, sent) = (own.find_name().map(str::to_owned), String::from_utf8_lossy(&body));
+            let hash = ChatHash::begin(&client, &model, [mark.as_deref().unwrap_or(&sent)].into_iter());
+            let (front, organism) = (state.front.clone(), organism.clone());
+            let sought = SoughtResponse { front, client: client.clone(), organism, hash, own, wanted };
+            send(&state, door, (sought, entry), asked).await?
+        }
+        WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted), may_repeat).await?,
+    };
+    let open = OpenResponse::open(&state, &client, id, None).await?.as_asked_for(background, previous);
+    Ok(BegunResponse { open, form: WantedForm { streams, background, ignored }, place })
+}
+
+/// Reads the log without blocking.
+async fn read_log<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, LogFault> + Send + 'static,
+) -> Result<T, OpenaiFault> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|end| refuse_later(end.to_string()))?.map_err(unread)
+}
+
+/// Sends the message to its thread. The same request again is sent once.
+async fn send(
+    state: &HttpState,
+    door: &ChatDoor,
+    (sought, entry): (SoughtResponse, &Listener),
+    mut asked: ChatRequest,
+) -> Result<ResponseId, OpenaiFault> {
+    let lock = door.sending.find_lock(&sought.hash);
+    let _held = lock.lock().await;
+    let key = sought.hash.make_key(&sought.own.mark).map_err(refuse_later)?;
+    let (client, organism) = (sought.client.clone(), sought.organism.clone());
+    let (thread, is_new) = match read_log(move || sought.find_place()).await? {
+        FoundPlace::Sent(run) => return Ok(ResponseId { run, from: Position::default() }),
+        FoundPlace::Thread { thread, is_new, before } => {
+            asked.history.splice(0..0, before);
+            (thread, is_new)
+        }
+        FoundPlace::Unknown => {
+            return Err(ResponseId::refuse_unknown().about("previous_response_id"));
+        }
+    };
+    if !is_new {
+        // They were told with the first message of the thread.
+        asked.systems.clear();
+    }
+    let document = write_message(&organism, entry, &asked, false).map_err(|fault| fault.about("input"))?;
+    let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
+    let run = RunId::of_receipt(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
+    Ok(ResponseId { run, from: Position::default() })
+}
+
+/// Decides what waits in a conversation or behind a response. The run that goes on is told from there.
+async fn decide(
+    state: &HttpState,
+    client: &Name,
+    (decisions, wanted): (Vec<NamedDecision>, WantedPlace),
+    may_repeat: bool,
+) -> Result<ResponseId, OpenaiFault> {
+    let (front, owner) = (state.front.clone(), client.clone());
+    let messages = read_log(move || {
+        let reader = &**front.reader();
+        let thread = match &wanted {
+            WantedPlace::New => return Ok(None),
+            WantedPlace::Conversation(name) => find_thread(&front, &owner, name)?,
+            WantedPlace::Behind(id) => {
+                id.run.find_message(reader, &owner)?.is_some().then(|| id.run.thread.clone())
+            }
+        };
+        let Some(thread) = thread else { return Ok(Some(Vec::new())) };
+        let turns = Transcript::read(reader, &thread, 1)?.turns;
+        let messages: Vec<(ThreadId, u64)> =
+            turns.iter().map(|turn| (thread.clone(), turn.asked.1.header.seq)).collect();
+        Ok(Some(messages))
+    });
+    let Some(messages) = messages.await? else {
+        let words = "a decision needs previous_response_id or conversation: where it was asked for";
+        return Err(OpenaiFault::refuse_request("input", words));
+    };
+    let mut decided: Option<DecidedRun> = None;
+    for NamedDecision { typed, id } in decisions {
+        let is_shown = |waiting: &WaitingRequest| name_request(waiting) == id;
+        let place = DecisionPlace {
+            messages: messages.clone(),
+            is_shown: &is_shown,
+            fix: "read the response again, and decide on what it shows".to_owned(),
+            param: "input",
+            may_repeat,
+        };
+        let run = typed.decide(state, client, place).await?;
+        decided = Some(decided.unwrap_or(run));
+    }
+    let decided = decided.and_then(|run| Some((RunId::of_receipt(&run.receipt)?, run.told)));
+    let (run, from) = decided.ok_or_else(ResponseId::refuse_unknown)?;
+    Ok(ResponseId { run, from })
+}
+
+impl BegunResponse {
+    async fn answer(self) -> Response {
+        let BegunResponse { open, form, place } = self;
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("systole-thread", open.thread()), ("systole-ignored", &form.ignored)] {
+            if let Ok(value) = HeaderValue::from_str(value)
+                && !value.is_empty()
+            {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        if form.streams {
+            return (headers, open.stream(place)).into_response();
+        }
+        let response = if form.background {
+            open.read_now().await.map(|writer| writer.write_response())
+        } else {
+            open.wait(place).await
+        };
+        match response {
+            Ok(response) => (headers, Json(response)).into_response(),
+            Err(fault) => fault.into_answer(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Decisions by the ids of requests: `a1.HASH` names what was shown, so a decision counts only for just that.
+
+use serde::Deserialize;
+use systole_queries::persons::{RequestSubject, WaitingRequest};
+
+use super::super::decisions::TypedDecision;
+use super::super::fault::OpenaiFault;
+use crate::api_types::DecisionOutcome;
+use crate::limits;
+use systole_core::types::person::PersonRequestId;
+
+/// What a rejection without a reason tells the caller.
+const NO_REASON: &str = "rejected, without a reason";
+
+/// A decision, with the hash of what was shown.
+pub(super) struct NamedDecision {
+    pub(super) typed: TypedDecision,
+    pub(super) id: String,
+}
+
+/// An item of a request that approves or rejects.
+#[derive(Deserialize)]
+pub(super) struct SentApproval {
+    approval_request_id: String,
+    approve: bool,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// The id of a request as it waits.
+pub(super) fn name_request(waiting: &WaitingRequest) -> String {
+    let hash: String = waiting.hash.to_string().chars().take(limits::SHOWN_HASH).collect();
+    format!("{}.{hash}", waiting.id)
+}
+
+/// A question, and how it is answered.
+pub(super) fn write_question(waiting: &WaitingRequest) -> String {
+    let choices = match &waiting.about {
+        RequestSubject::Question { choices, .. } if !choices.is_empty() => choices.join("|"),
+        _ => "WORDS".to_owned(),
+    };
+    let shown = waiting.lines(waiting.asked, None, false).join("\n");
+    format!("{shown}\n\nAnswer with: /choose {} {choices}", name_request(waiting))
+}
+
+fn read_id(id: &str) -> Option<PersonRequestId> {
+    let (request, hash) = id.split_once('.')?;
+    PersonRequestId::parse(request).filter(|_| !hash.is_empty())
+}
+
+impl NamedDecision {
+    /// Reads an approval.
+    pub(super) fn read_approval(sent: SentApproval) -> Result<NamedDecision, OpenaiFault> {
+        let SentApproval { approval_request_id: id, approve, reason } = sent;
+        let Some(request) = read_id(&id) else {
+            let words = "approval_request_id is the id of an mcp_approval_request, as it was shown";
+            return Err(OpenaiFault::refuse_request("input", words));
+        };
+        let outcome = if approve { DecisionOutcome::Approved } else { DecisionOutcome::Rejected };
+        let words = reason.filter(|words| !words.trim().is_empty());
+        let words = words.unwrap_or_else(|| if approve { String::new() } else { NO_REASON.to_owned() });
+        Ok(NamedDecision { typed: TypedDecision::new(outcome, request, words), id })
+    }
+
+    /// Reads the answer to a question. `None` if a text is none.
+    pub(super) fn parse_choice(text: &str) -> Option<NamedDecision> {
+        let rest = text.trim().strip_prefix("/choose ")?.trim();
+        let (id, words) = rest.split_once(char::is_whitespace)?;
+        let request = read_id(id)?;
+        let typed = TypedDecision::new(DecisionOutcome::Chosen, request, words.trim().to_owned());
+        Some(NamedDecision { typed, id: id.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g10_only_a_choice_with_the_hash_of_its_question_is_one() {
+        let read = NamedDecision::parse_choice(" /choose a3.00ff  yes please ").unwrap();
+        assert_eq!(read.id, "a3.00ff");
+        assert_eq!(
+            read.typed,
+            TypedDecision::new(DecisionOutcome::Chosen, PersonRequestId(3), "yes please".to_owned())
+        );
+        for text in [
+            "/choose a3 yes",
+            "/choose a3. yes",
+            "choose a3.00ff yes",
+            "/choose x.00ff yes",
+            "/choose a3.00ff",
+        ] {
+            assert!(NamedDecision::parse_choice(text).is_none(), "{text}");
+        }
+    }
+}

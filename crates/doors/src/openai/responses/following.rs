@@ -1,0 +1,201 @@
+//! A response and its run: what the log has of it, and then what comes.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use serde_json::{Value, json};
+use systole_queries::run_events::RunEvent;
+use systole_system::tasks::{TaskKind, start_task};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::super::chat_threads::unread;
+use super::super::decisions::RunRequests;
+use super::super::fault::{OpenaiFault, refuse_later};
+use super::conversations;
+use super::numbers::EventNumber;
+use super::response_id::ResponseId;
+use super::writer::{ResponseHead, ResponseWriter};
+use crate::api_types::ApiReceipt;
+use crate::http_state::HttpState;
+use crate::limits;
+use crate::run_follower::RunFollower;
+use crate::run_id::read_receipt;
+use crate::shared_places::SharedPlace;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::PlacedRecord;
+
+/// A response of a client.
+pub(super) struct OpenResponse {
+    state: Arc<HttpState>,
+    client: Name,
+    /// The message of its run.
+    pub(super) asked: PlacedRecord,
+    receipt: ApiReceipt,
+    head: ResponseHead,
+    /// The number of the newest event that the client has.
+    has: Option<u64>,
+}
+
+impl OpenResponse {
+    /// Finds a response. One of another client is one that never was.
+    pub(super) async fn open(
+        state: &Arc<HttpState>,
+        client: &Name,
+        id: ResponseId,
+        has: Option<u64>,
+    ) -> Result<OpenResponse, OpenaiFault> {
+        let (reader, owner, run) = (state.front.reader().clone(), client.clone(), id.run.clone());
+        let found = tokio::task::spawn_blocking(move || run.find_message(&*reader, &owner)).await;
+        let found = found.map_err(|end| refuse_later(end.to_string()))?.map_err(unread)?;
+        let Some(asked) = found.filter(|_| id.from <= state.front.end()) else {
+            return Err(ResponseId::refuse_unknown());
+        };
+        let h = &asked.1.header;
+        let head = ResponseHead {
+            id: id.to_string(),
+            created: h.time.0 / 1000,
+            model: h.to.as_ref().map(ToString::to_string).unwrap_or_default(),
+            conversation: conversations::find_id(h.key.as_ref()),
+            previous: None,
+            background: false,
+            begun: asked.0,
+            from: id.from,
+        };
+        if has.is_some_and(|has| EventNumber::read(has, head.begun).place.0 > state.front.end()) {
+            let words = "this response never had an event with that number";
+            return Err(OpenaiFault::refuse_request("starting_after", words));
+        }
+        let receipt = read_receipt(&asked);
+        Ok(OpenResponse { state: state.clone(), client: client.clone(), asked, receipt, head, has })
+    }
+
+    /// The same as an answer to a request for it.
+    pub(super) fn as_asked_for(mut self, background: bool, previous: Option<String>) -> OpenResponse {
+        (self.head.background, self.head.previous) = (background, previous);
+        self
+    }
+
+    /// The thread and the top call of its run.
+    pub(super) fn read_run(&self) -> Option<(ThreadId, u32)> {
+        self.receipt.read_run()
+    }
+
+    pub(super) fn thread(&self) -> &str {
+        &self.receipt.thread
+    }
+
+    fn begin_writer(&self) -> ResponseWriter {
+        ResponseWriter::new(self.state.front.composition().clone(), self.head.clone(), self.has)
+    }
+
+    fn cut_off(why: &str) -> OpenaiFault {
+        refuse_later(format!("{why}; the run goes on, and its response can be asked for by its id"))
+    }
+
+    /// The response as the log has it now.
+    pub(super) async fn read_now(&self) -> Result<ResponseWriter, OpenaiFault> {
+        let run = RunFollower::follow(&self.state.front, &self.receipt, false);
+        let mut run = run.ok_or_else(|| OpenResponse::cut_off("its message began no run"))?.until_here();
+        let mut writer = self.begin_writer();
+        while let Some(placed) = run.next_placed().await.map_err(unread)? {
+            writer.take_event(placed, run.sum_used());
+        }
+        if run.is_quiet() {
+            self.show_requests(&mut writer).await?;
+        }
+        Ok(writer)
+    }
+
+    /// Ends the response with what the client may decide, if all that is open waits for that.
+    async fn show_requests(&self, writer: &mut ResponseWriter) -> Result<(), OpenaiFault> {
+        let requests = RunRequests::read(&self.state, &self.client, &self.receipt).await?;
+        if !requests.own.is_empty() {
+            writer.end_with_requests(&requests.own);
+        }
+        Ok(())
+    }
+
+    /// The response once it has ended.
+    pub(super) async fn wait(self, _place: SharedPlace) -> Result<Value, OpenaiFault> {
+        let mut writer = self.begin_writer();
+        self.follow(&mut writer, None).await?;
+        Ok(writer.write_response())
+    }
+
+    /// The response as a stream.
+    pub(super) fn stream(self, place: SharedPlace) -> Response {
+        let (to_client, events) = mpsc::channel(limits::TASK_MESSAGES);
+        let work = async move {
+            let _place = place;
+            let mut writer = self.begin_writer();
+            let last = match self.follow(&mut writer, Some(&to_client)).await {
+                Ok(()) => Value::Null,
+                Err(fault) => {
+                    let error = fault.as_response_error();
+                    json!({"type": "error", "code": error["code"], "message": error["message"], "param": null})
+                }
+            };
+            // A client that has left by now can ask again.
+            let _left = timeout(limits::STALLED, to_client.send(last)).await;
+        };
+        let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
+        Sse::new(ResponseEvents(events)).keep_alive(KeepAlive::default()).into_response()
+    }
+
+    /// Follows the run to its end, until the client has to decide, or until it has left.
+    async fn follow(
+        &self,
+        writer: &mut ResponseWriter,
+        to_client: Option<&mpsc::Sender<Value>>,
+    ) -> Result<(), OpenaiFault> {
+        let run = RunFollower::follow(&self.state.front, &self.receipt, to_client.is_some());
+        let mut run = run.ok_or_else(|| OpenResponse::cut_off("its message began no run"))?;
+        loop {
+            for event in writer.take_ready() {
+                let Some(to_client) = to_client else { continue };
+                if !matches!(timeout(limits::STALLED, to_client.send(event)).await, Ok(Ok(()))) {
+                    return Ok(());
+                }
+            }
+            if writer.has_ended() {
+                return Ok(());
+            }
+            let next = match to_client {
+                Some(to_client) => tokio::select! {
+                    next = run.next_placed() => next,
+                    () = to_client.closed() => return Ok(()),
+                },
+                None => run.next_placed().await,
+            };
+            let Some(placed) = next.map_err(unread)? else {
+                return Err(OpenResponse::cut_off("the organism has stopped"));
+            };
+            if matches!(placed.event, RunEvent::Quiet) {
+                self.show_requests(writer).await?;
+            } else {
+                writer.take_event(placed, run.sum_used());
+            }
+        }
+    }
+}
+
+/// The events of a response. `null` is the end.
+struct ResponseEvents(mpsc::Receiver<Value>);
+
+impl Stream for ResponseEvents {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let write = |value: Value| match value["type"].as_str() {
+            Some(kind) => Event::default().event(kind).data(value.to_string()),
+            None => Event::default().data("[DONE]"),
+        };
+        self.0.poll_recv(cx).map(|value| value.map(|value| Ok(write(value))))
+    }
+}

@@ -1,0 +1,142 @@
+//! Responses and conversations: a response is a run, and a conversation is a named thread. Unlike chats these are found by
+//! their ids, so a stream that broke goes on where it was, and work in the background is asked for later.
+
+mod conversations;
+mod creating;
+mod decision;
+mod following;
+mod items;
+mod numbers;
+mod request;
+mod response_id;
+mod sending;
+mod writer;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Extension, Path};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::chat_threads::ChatDoor;
+use super::fault::OpenaiFault;
+use super::fault::refuse_later;
+use crate::door_row::DoorRoute;
+use crate::http_state::{ApiCall, ParsedQuery};
+use following::OpenResponse;
+use response_id::ResponseId;
+pub(super) use sending::SendingRequests;
+use systole_organism::waiting::SenderReply;
+
+/// The part of a path.
+type PathId = Result<Path<String>, PathRejection>;
+/// A query as it came.
+type QueryPairs = ParsedQuery<Vec<(String, String)>>;
+
+/// The routes. Requests are read and sent as those of chats are.
+pub(super) fn list_routes(door: &Arc<ChatDoor>) -> Vec<DoorRoute> {
+    let mut create = DoorRoute::post("/openai/v1/responses", create_response);
+    create.service = create.service.layer(Extension(door.clone()));
+    vec![
+        create,
+        DoorRoute::get("/openai/v1/responses/{id}", show_response),
+        DoorRoute::post("/openai/v1/responses/{id}/cancel", cancel_response),
+        DoorRoute::get("/openai/v1/responses/{id}/input_items", list_input),
+        DoorRoute::post("/openai/v1/conversations", conversations::create_conversation),
+        DoorRoute::get("/openai/v1/conversations/{id}", conversations::show_conversation),
+        DoorRoute::get("/openai/v1/conversations/{id}/items", conversations::list_items),
+    ]
+}
+
+async fn create_response(
+    ApiCall { state, client }: ApiCall,
+    Extension(door): Extension<Arc<ChatDoor>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    creating::create(state, client, door, headers, body).await
+}
+
+fn read_path(id: PathId) -> Result<ResponseId, OpenaiFault> {
+    let Path(id) = id.map_err(|_| ResponseId::refuse_unknown())?;
+    ResponseId::parse(&id).ok_or_else(ResponseId::refuse_unknown)
+}
+
+/// The fields of a query. Those that are not known here change nothing.
+struct SentFields(Vec<(String, String)>);
+
+impl SentFields {
+    fn read(query: QueryPairs) -> Result<SentFields, OpenaiFault> {
+        let words = "the query is not in the form name=value&name=value";
+        query.map(|pairs| SentFields(pairs.0)).map_err(|_| OpenaiFault::refuse_request("query", words))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &'static str) -> Result<Option<u64>, OpenaiFault> {
+        let refuse = |_| OpenaiFault::refuse_request(name, format!("{name} is a number from 0"));
+        self.text(name).map(str::parse).transpose().map_err(refuse)
+    }
+}
+
+async fn show_response(ApiCall { state, client }: ApiCall, id: PathId, query: QueryPairs) -> Response {
+    let show = async {
+        let (id, fields) = (read_path(id)?, SentFields::read(query)?);
+        let after = fields.number("starting_after")?;
+        let streams = fields.text("stream") == Some("true");
+        if after.is_some() && !streams {
+            let words = "starting_after goes on with a stream: add stream=true";
+            return Err(OpenaiFault::refuse_request("starting_after", words));
+        }
+        let open = OpenResponse::open(&state, &client, id, after).await?;
+        if streams {
+            let place = state.messages.take_place(&client).map_err(refuse_later)?;
+            return Ok(open.stream(place));
+        }
+        Ok(Json(open.read_now().await?.write_response()).into_response())
+    };
+    show.await.unwrap_or_else(OpenaiFault::into_answer)
+}
+
+async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Response {
+    let cancel = async {
+        let id = read_path(id)?;
+        let open = OpenResponse::open(&state, &client, id.clone(), None).await?;
+        if let Some((thread, call)) = open.read_run()
+            && !open.read_now().await?.has_ended()
+        {
+            match state.front.stop_run(client.clone(), thread, call).await {
+                Some(SenderReply::Refused(refusal)) => return Err(OpenaiFault::from_refusal(&refusal)),
+                Some(_) => {}
+                None => return Err(refuse_later("the organism stops".to_owned())),
+            }
+        }
+        let open = OpenResponse::open(&state, &client, id, None).await?;
+        Ok(Json(open.read_now().await?.write_response()).into_response())
+    };
+    cancel.await.unwrap_or_else(OpenaiFault::into_answer)
+}
+
+async fn list_input(ApiCall { state, client }: ApiCall, id: PathId) -> Result<Json<Value>, Response> {
+    let list = async {
+        let open = OpenResponse::open(&state, &client, read_path(id)?, None).await?;
+        Ok(Json(write_list(
+            vec![conversations::write_question_item(state.front.composition(), &open.asked)],
+            false,
+        )))
+    };
+    list.await.map_err(OpenaiFault::into_answer)
+}
+
+/// A list of items in the form of the API.
+fn write_list(items: Vec<Value>, has_more: bool) -> Value {
+    let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
+    let (first, last) = (id(items.first()), id(items.last()));
+    json!({"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more})
+}

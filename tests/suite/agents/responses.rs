@@ -1,0 +1,305 @@
+//! Responses and conversations, by the OpenAI client of another author: asked for whole, in pieces and later; cut, killed
+//! and gone on with; decided, stopped, and continued.
+
+use serde_json::{Value, json};
+use systole_mock_model::AnswerEnd;
+
+use super::chats::{ChatClient, DECIDES, HELD, OPEN, SEARCHES, WEB, house, run_with_web};
+use super::house::AgentHouse;
+use crate::program::{PATIENCE, ask, run_file};
+
+const CLIENT: &str = include_str!("response_client.py");
+
+/// A client of the API for responses.
+struct Responses(ChatClient);
+
+impl Responses {
+    fn start(house: &AgentHouse) -> Responses {
+        Responses::start_as(house, run_file(house.path()).token.secret())
+    }
+
+    fn start_as(house: &AgentHouse, token: &str) -> Responses {
+        Responses(ChatClient::start_program(house.path(), token, CLIENT))
+    }
+
+    /// The next event of a stream; what came of the request, if it is over.
+    fn next(&self) -> Result<Value, Value> {
+        let line = self.0.read_line();
+        if line.get("event").is_some() { Ok(line) } else { Err(line) }
+    }
+
+    /// What comes of a request, or the error.
+    fn ask(&mut self, wanted: &Value) -> Value {
+        self.0.send(wanted);
+        self.end()
+    }
+
+    fn end(&self) -> Value {
+        loop {
+            if let Err(said) = self.next() {
+                return if said["said"].is_null() { said } else { said["said"].clone() };
+            }
+        }
+    }
+
+    /// The events that a request gets.
+    fn list_events(&mut self, wanted: &Value) -> Vec<Value> {
+        self.0.send(wanted);
+        std::iter::from_fn(|| self.next().ok()).collect()
+    }
+}
+
+#[test]
+fn g10_a_response_is_given_whole_in_pieces_and_again() {
+    let house = house(&["{say: One.}", "{say: Two.}", "{say: Three.}", "{say: Branch.}"], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let first = client.ask(&json!({"create": {"input": "first?", "temperature": 0.5}}));
+    assert_eq!((&first["status"], &first["text"]), (&json!("completed"), &json!("One.")), "{first}");
+    assert_eq!(first["ignored"], "temperature");
+    assert!(first["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{first}");
+    let again = client.ask(&json!({"get": first["id"]}));
+    assert_eq!((&again["text"], &again["items"]), (&first["text"], &first["items"]));
+    assert_eq!(client.ask(&json!({"input": first["id"]})), json!(["first?"]));
+    // The helper of the library puts the pieces together by itself.
+    let second = client.ask(&json!({"whole": {"input": "second?", "previous_response_id": first["id"]}}));
+    assert_eq!(second["text"], "Two.", "{second}");
+    assert!(last_request(&house).contains("first?"), "the thread has the memory");
+    let third = client.ask(&json!({"stream": {"input": "third?", "previous_response_id": second["id"]}}));
+    assert_eq!(third["texts"].as_object().unwrap().values().collect::<Vec<_>>(), ["Three."], "{third}");
+    assert_eq!(third["kinds"][0], "response.created", "{third}");
+    // What is behind an older response is told to a new thread.
+    let branch = client.ask(&json!({"create": {"input": "or?", "previous_response_id": first["id"]}}));
+    assert_eq!(branch["text"], "Branch.");
+    let asked = last_request(&house);
+    assert!(asked.contains("What the client reports of the chat") && !asked.contains("second?"), "{asked}");
+    let threads = ask(&run_file(house.path()), "GET", "/v1/threads?name=resp.", &[], "").json;
+    assert_eq!(threads["threads"].as_array().map(Vec::len), Some(2), "{threads}");
+    organism.interrupt();
+}
+
+fn last_request(house: &AgentHouse) -> String {
+    house.asked().last().expect("a request").body.to_string()
+}
+
+#[test]
+fn g10_a_stream_that_broke_goes_on_behind_its_number_also_after_a_restart() {
+    let house = house(&[HELD, "{say: First words come. But otherwise.}"], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    client.0.send(&json!({"stream": {"input": "What?"}, "leave": 1}));
+    let cut = client.end();
+    let id = cut["id"].as_str().unwrap_or_else(|| panic!("no id: {cut}")).to_owned();
+    let had = cut["texts"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned();
+    assert!("First words come.".starts_with(had.trim_end()) && !had.is_empty(), "{cut}");
+    assert_eq!(house.mock.seen()[0].end, AnswerEnd::Open, "the model has not said all");
+    // Another connection gets what is behind a number, also one inside a text: three bytes less of it.
+    let number = cut["number"].as_u64().unwrap() - 3 * 64;
+    let mut other = Responses::start(&house);
+    other.0.send(&json!({"watch": [id, number], "leave": 1}));
+    let more = other.end();
+    assert_eq!(more["kinds"], json!(["response.output_text.delta"]), "{more}");
+    let more = more["texts"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned();
+    let both = format!("{}{more}", &had[..had.len() - 3]);
+    assert!("First words come. ".starts_with(&both) && both.starts_with(&had), "{had:?} {more:?}");
+    // After a kill the attempt is made again, and says other words: the text of before is over.
+    drop(organism);
+    house.mock.release();
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let rest = client.ask(&json!({"watch": [id, cut["number"]]}));
+    let texts: Vec<&Value> = rest["texts"].as_object().unwrap().values().collect();
+    assert_eq!(texts, ["First words come. But otherwise."], "{rest}");
+    let lost = &rest["kinds"].as_array().unwrap()[..3];
+    let done = ["output_text.done", "content_part.done", "output_item.done"];
+    assert_eq!(lost, done.map(|kind| json!(format!("response.{kind}"))), "{rest}");
+    assert_eq!(rest["final"]["text"], "First words come. But otherwise.");
+    assert_eq!(rest["final"]["items"].as_array().map(Vec::len), Some(1), "{rest}");
+    // From each number the rest is the same.
+    let whole = client.ask(&json!({"watch": [id, null]}));
+    let kinds = whole["kinds"].as_array().unwrap();
+    assert_eq!(kinds.last(), Some(&json!("response.completed")));
+    let refused = client.ask(&json!({"watch": [id, 9_000_000_000_000_000_u64]}));
+    assert_eq!((&refused["error"], &refused["body"]["param"]), (&json!(400), &json!("starting_after")));
+    organism.interrupt();
+}
+
+#[test]
+fn g10_from_each_number_of_a_response_the_rest_comes() {
+    let house = house(&[SEARCHES, "{say: It is there.}"], "doors: {openai: {show: all}}");
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let asked = client.ask(&json!({"create": {"input": "Where is the moon?"}}));
+    let request = asked["items"].as_array().unwrap().last().unwrap()[1].clone();
+    let item = json!({"type": "mcp_approval_response", "approval_request_id": request, "approve": true});
+    let decided = json!({"input": [item], "previous_response_id": asked["id"]});
+    let answered = client.ask(&json!({"create": decided}));
+    assert_eq!(answered["text"], "It is there.", "{answered}");
+    for id in [&asked["id"], &answered["id"]] {
+        let whole = client.list_events(&json!({"watch": [id, null]}));
+        assert!(whole.len() > 8, "{whole:?}");
+        for (at, event) in whole.iter().enumerate() {
+            let rest = client.list_events(&json!({"watch": [id, event["number"]]}));
+            assert_eq!(rest, whole[at + 1..], "from {event}");
+        }
+    }
+    // The first response tells the whole run once it is over, and each thing that was done is an item.
+    let items = client.ask(&json!({"get": asked["id"]}))["items"].clone();
+    let kinds: Vec<&Value> = items.as_array().unwrap().iter().map(|item| &item[0]).collect();
+    assert_eq!(kinds, ["call", "message"], "{items}");
+    assert_eq!(
+        items[0],
+        json!(["call", "search", "search", r#"{"query":"moon"}"#, "FOUND moon", null]),
+        "{items}"
+    );
+    organism.interrupt();
+}
+
+#[test]
+fn g10_work_in_the_background_is_asked_for_and_stopped() {
+    let house = house(&[HELD, "{say: Done.}"], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let begun = client.ask(&json!({"create": {"input": "Long?", "background": true}}));
+    assert_eq!(begun["status"], "in_progress", "{begun}");
+    house.mock.wait(PATIENCE, |seen| !seen.is_empty()).expect("the model is asked");
+    let stopped = client.ask(&json!({"cancel": begun["id"]}));
+    assert_eq!((&stopped["status"], &stopped["text"]), (&json!("cancelled"), &json!("")), "{stopped}");
+    assert_eq!(client.ask(&json!({"get": begun["id"]}))["status"], "cancelled");
+    let watched = client.ask(&json!({"watch": [begun["id"], null]}));
+    assert_eq!(watched["final"]["status"], "cancelled", "{watched}");
+    house.mock.release();
+    // The thread rests, and goes on.
+    let next = client.ask(&json!({"create": {"input": "Short?", "previous_response_id": begun["id"]}}));
+    assert_eq!((&next["text"], &next["thread"]), (&json!("Done."), &begun["thread"]));
+    organism.interrupt();
+}
+
+#[test]
+fn g10_an_approval_item_decides_on_just_what_it_shows() {
+    let house = house(&[SEARCHES, "{say: It is there.}", "{say: No.}"], DECIDES);
+    let organism = run_with_web(&house);
+    let mut client = Responses::start_as(&house, WEB);
+    let asked = client.ask(&json!({"create": {"input": "Where is the moon?"}}));
+    assert_eq!(asked["status"], "completed", "{asked}");
+    let request = asked["items"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&request[0], &request[2], &request[3]), (&json!("asks"), &json!("search"), &json!("search")));
+    assert!(request[4].as_str().is_some_and(|shown| shown.contains("moon")), "{request}");
+    let decide = |id: &Value, approve: bool, behind: &Value| {
+        let item = json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve});
+        json!({"create": {"input": [item], "previous_response_id": behind}})
+    };
+    let changed = json!(request[1].as_str().unwrap().replace('.', ".f00d"));
+    for (wanted, status, code) in [
+        (decide(&changed, true, &asked["id"]), 409, "approval.mismatch"),
+        (decide(&json!("a9.0011"), true, &asked["id"]), 404, "approval.unknown"),
+        (decide(&json!("a1"), true, &asked["id"]), 400, "invalid_request"),
+        (decide(&request[1], true, &Value::Null), 400, "invalid_request"),
+    ] {
+        let refused = client.ask(&wanted);
+        assert_eq!(
+            (&refused["error"], &refused["body"]["code"]),
+            (&json!(status), &json!(code)),
+            "{refused}"
+        );
+    }
+    let answered = client.ask(&decide(&request[1], true, &asked["id"]));
+    assert_eq!((&answered["status"], &answered["text"]), (&json!("completed"), &json!("It is there.")));
+    assert_ne!(answered["id"], asked["id"]);
+    assert_eq!(answered["thread"], asked["thread"]);
+    assert_eq!(client.ask(&json!({"get": answered["id"]}))["items"], answered["items"]);
+    // It was decided: once more is the same, otherwise is refused.
+    assert_eq!(client.ask(&decide(&request[1], true, &asked["id"]))["text"], "It is there.");
+    let other = client.ask(&decide(&request[1], false, &asked["id"]));
+    assert_eq!(other["body"]["code"], "approval.decided", "{other}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_conversation_is_a_named_thread() {
+    let house = house(&["{say: One.}", "{say: Two.}"], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let id = client.ask(&json!({"converse": true}))["id"].clone();
+    assert_eq!(client.ask(&json!({"items": id})), json!([]));
+    let first = client.ask(&json!({"create": {"input": "first?", "conversation": id}}));
+    assert_eq!((&first["text"], &first["conversation"]), (&json!("One."), &id), "{first}");
+    drop(organism);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let second = client.ask(&json!({"stream": {"input": "second?", "conversation": id}}));
+    assert_eq!(second["final"]["text"], "Two.", "{second}");
+    let said = json!([["user", "first?"], ["assistant", "One."], ["user", "second?"], ["assistant", "Two."]]);
+    assert_eq!(client.ask(&json!({"items": id})), said);
+    let name = format!("@conv.{}", id.as_str().unwrap().strip_prefix("conv_").unwrap());
+    let told = ask(&run_file(house.path()), "GET", &format!("/v1/threads?name={}", &name[1..]), &[], "").json;
+    assert_eq!(told["threads"][0]["thread"], first["thread"], "{told}");
+    for wrong in ["conv_", "conv_a/b", "x"] {
+        let refused = client.ask(&json!({"create": {"input": "a", "conversation": wrong}}));
+        assert_eq!((&refused["error"], &refused["body"]["param"]), (&json!(400), &json!("conversation")));
+    }
+    organism.interrupt();
+}
+
+#[test]
+fn g10_the_same_request_for_a_response_again_is_one_message() {
+    let house = house(&["{say: One.}", "{say: Two.}", "{say: Three.}"], OPEN);
+    let organism = house.run();
+    let ask_anew = |wanted: &Value| Responses::start(&house).ask(wanted);
+    let named = json!({"create": {"input": "Pay?"}, "headers": {"Idempotency-Key": "order 17"}});
+    let (first, again) = (ask_anew(&named), ask_anew(&named));
+    assert_eq!((&first["text"], &first["id"]), (&again["text"], &again["id"]));
+    let second = ask_anew(&json!({"create": {"input": "What?"}}));
+    let retry = json!({"x-stainless-retry-count": "1"});
+    let repeated = ask_anew(&json!({"create": {"input": "What?"}, "headers": retry}));
+    assert_eq!((&second["text"], &second["id"]), (&json!("Two."), &repeated["id"]));
+    drop(organism);
+    let organism = house.run();
+    assert_eq!(Responses::start(&house).ask(&named)["id"], first["id"]);
+    let behind = json!({"input": "And?", "previous_response_id": first["id"]});
+    let third = Responses::start(&house).ask(&json!({"create": behind}));
+    let repeated = Responses::start(&house).ask(&json!({"create": behind, "headers": retry}));
+    assert_eq!((&third["text"], &third["id"]), (&json!("Three."), &repeated["id"]));
+    assert_eq!(house.asked().len(), 3);
+    organism.interrupt();
+}
+
+#[test]
+fn g10_what_is_no_response_of_this_client_is_not_there() {
+    let house = house(&["{say: One.}"], DECIDES);
+    let organism = run_with_web(&house);
+    let mut operator = Responses::start(&house);
+    let own = operator.ask(&json!({"create": {"input": "a"}}));
+    assert_eq!(own["text"], "One.");
+    let id = own["id"].as_str().unwrap().to_owned();
+    let mut web = Responses::start_as(&house, WEB);
+    let unknown = web.ask(&json!({"get": format!("{}0", &id[..id.len() - 1])}));
+    for wanted in [
+        json!({"get": id}),
+        json!({"cancel": id}),
+        json!({"input": id}),
+        json!({"watch": [id, null]}),
+        json!({"create": {"input": "a", "previous_response_id": id}}),
+        json!({"get": "resp_x"}),
+        json!({"get": format!("{id}~7")}),
+    ] {
+        let refused = web.ask(&wanted);
+        assert_eq!(
+            (&refused["error"], &refused["body"]["code"]),
+            (&unknown["error"], &unknown["body"]["code"])
+        );
+        assert_eq!(refused["error"], 404, "{refused}");
+    }
+    for (wanted, param) in [
+        (json!({"input": "a", "model": "helpr"}), "model"),
+        (json!({"input": "a", "tools": [{"type": "web_search"}]}), "tools"),
+        (json!({"input": [{"type": "function_call_output", "call_id": "c", "output": "o"}]}), "input"),
+        (json!({"input": "a", "text": {"format": {"type": "json_object"}}}), "text"),
+        (json!({"input": "a", "conversation": "conv_a", "previous_response_id": id}), "previous_response_id"),
+    ] {
+        let refused = operator.ask(&json!({"create": wanted}));
+        assert_eq!(refused["body"]["param"], param, "{refused}");
+    }
+    assert_eq!(house.asked().len(), 1);
+    organism.interrupt();
+}
