@@ -190,12 +190,14 @@ fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
     assert_eq!(
         told,
         "1.2.1 Started
+1.4.1 Again
 1.5.1 called heat 1 agent by #5
 1.7.1 called sess-388364742678 1/1.1 tool by #7
 1.13.1 called heat 1/1.0 careful by #13
 1.16.1 returned heat 1/1.0 Failed by #16
 1.18.1 returned heat 1 Answered by #18
 1.20.1 returned sess-388364742678 1/1.1 Answered by #20
+1.22.1 Again
 1.23.1 called c2 1 tool by #23
 1.26.1 called late 1 tool by #26
 1.30.1 called sess-388364742678 1/2.3 guarded by #30
@@ -207,6 +209,8 @@ fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
 1.44.1 Decided(PersonRequestId(2))
 1.46.1 returned sess-388364742678 1/2.4 Answered by #46
 1.49.1 returned late 1 Answered by #49
+1.52.1 Again
+1.53.1 Again
 1.54.1 returned c2 1 Cancelled by #54
 1.56.2 ended Answered by #56"
     );

@@ -182,6 +182,10 @@ pub(crate) const SAME_CHATS: usize = 16;
 /// Milliseconds in which the same chat is the same message, if the client says that it repeats it: its libraries wait for
 /// ten minutes, three times.
 pub(crate) const CHAT_RETRY_MS: u64 = 60 * 60 * 1000;
+/// Events of a response that one event of its run may become.
+pub(crate) const EVENT_PARTS: u64 = 1 << 6;
+/// Events that a record may make, and bytes of open text after them, in the number of an event of a response.
+pub(crate) const EVENT_STEPS: u64 = 1 << 22;
 /// Requests to a person that end one response of the OpenAI API.
 pub(crate) const SHOWN_REQUESTS: usize = 16;
 /// Items of a conversation in one answer, and how many without a wish.

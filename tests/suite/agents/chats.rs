@@ -471,7 +471,9 @@ fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
         ("GET", "/openai/v1/models", &[][..], 200, Value::Null),
         ("GET", "/openai/v1/models/shop", &[], 200, Value::Null),
         ("GET", "/openai/v1/models/shp", &[], 404, json!("model_not_found")),
-        ("POST", "/openai/v1/responses", &[], 404, json!("unknown_url")),
+        ("POST", "/openai/v1/files", &[], 404, json!("unknown_url")),
+        ("DELETE", "/openai/v1/responses/resp_a", &[], 405, json!("method_not_allowed")),
+        ("GET", "/openai/v1/responses/resp_a", &[], 404, json!("response_not_found")),
         ("DELETE", "/openai/v1/models/shop", &[], 405, json!("method_not_allowed")),
         ("GET", "/openai/v1/models", &[("Origin", "https://evil.example")], 403, json!("door.origin")),
         ("POST", "/openai/v1/chat/completions", &[], 400, json!("invalid_request")),
@@ -486,15 +488,16 @@ fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
 #[test]
 fn g10_the_program_of_the_page_runs_as_it_stands() {
     let page = std::fs::read_to_string("docs/doors/openai.md").unwrap();
-    let program =
-        page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program");
-    let house = house(&["{say: I help.}"], DECIDES);
+    // All programs of the page are one.
+    let parts = page.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let program: String = parts.collect();
+    let house = house(&["{say: I help.}", "{say: A goal.}", "{say: Since today.}"], DECIDES);
     let organism = run_with_web(&house);
     let address = run_file(house.path()).address.to_string();
     let program = program.replace("127.0.0.1:7474", &address);
     let mut python = Command::new("python3");
     python.args(["-c", &program]).env("PYTHONPATH", library()).env("WEB_TOKEN", WEB);
     let ran = python.output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&ran.stdout), "I help.\n", "{ran:?}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "I help.\nSince today.\n", "{ran:?}");
     organism.interrupt();
 }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex as OrderlyMutex;
 use super::answers::write_answer;
 use super::chat_hash::{ChatHash, is_chosen};
 use super::fault::{OpenaiFault, refuse_later};
-use super::responses::SendingRequests;
+use super::sending_requests::SendingRequests;
 use crate::http_state::BodySeats;
 use crate::limits;
 use crate::transcript::Transcript;

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_core::Stream;
@@ -13,6 +12,7 @@ use systole_system::clock::WallClock;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::api_time::count_seconds;
 use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter};
 use crate::api_types::ApiReceipt;
 use crate::limits;
@@ -26,11 +26,7 @@ pub(super) struct ChunkFrame {
 
 impl ChunkFrame {
     pub(super) fn new(receipt: &ApiReceipt, model: String) -> ChunkFrame {
-        ChunkFrame {
-            id: format!("chatcmpl-{}", receipt.id),
-            created: Duration::from_millis(WallClock.now().0).as_secs(),
-            model,
-        }
+        ChunkFrame { id: format!("chatcmpl-{}", receipt.id), created: count_seconds(WallClock.now()), model }
     }
 
     /// The whole answer.

@@ -69,6 +69,11 @@ impl OpenaiFault {
         json!({"code": self.code, "message": self.words})
     }
 
+    /// The same as the last event of a response.
+    pub(super) fn as_response_event(&self) -> Value {
+        json!({"type": "error", "code": self.code, "message": self.words, "param": self.param})
+    }
+
     /// The answer. The clients of this API repeat some requests by themselves, unless they are told that it is of no use.
     pub(super) fn into_answer(self) -> Response {
         let is_later = self.wait_s.is_some() || self.status == StatusCode::SERVICE_UNAVAILABLE;

@@ -4,6 +4,7 @@
 //! It keeps nothing that is not in the log, and judges nothing. It is closed unless the organism's file opens it.
 
 mod answers;
+mod api_time;
 mod chat;
 mod chat_hash;
 mod chat_message;
@@ -16,6 +17,7 @@ mod decisions;
 mod fault;
 mod models;
 mod responses;
+mod sending_requests;
 
 use std::sync::Arc;
 

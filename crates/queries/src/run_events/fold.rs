@@ -202,7 +202,8 @@ impl RunFold {
             self.close_call(at, judgement, placed, steps);
         }
         // The words of the next turn are counted from here.
-        if is_turn_over && steps.numbered.iter().all(Option::is_none) {
+        let is_first = h.ordinal.unwrap_or_default() == 0;
+        if is_turn_over && is_first && steps.numbered.iter().all(Option::is_none) {
             steps.add(RunEvent::Again);
         }
     }

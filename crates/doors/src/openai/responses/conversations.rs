@@ -8,10 +8,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::super::answers::{write_answer, write_called};
+use super::super::api_time::count_seconds;
 use super::super::chat_threads::{list_named, unread};
 use super::super::fault::{OpenaiFault, refuse_later};
-use super::items::{write_asked, write_message};
-use super::{PathId, QueryPairs, SentFields, write_list};
+use super::fields::{PathId, QueryPairs, SentFields};
+use super::items::{TextKind, write_asked, write_list};
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::transcript::Transcript;
@@ -68,14 +69,14 @@ fn write_conversation(id: &str, created: u64) -> Value {
 /// Makes the name of a conversation. Nothing is on record until something is said in it.
 pub(super) async fn create_conversation(body: Bytes) -> Response {
     let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if sent["items"].as_array().is_some_and(|items| !items.is_empty()) {
+    if sent.get("items").and_then(Value::as_array).is_some_and(|items| !items.is_empty()) {
         let words = "a conversation begins empty: send its first items with the first response";
         return OpenaiFault::refuse_request("items", words).into_answer();
     }
     match draw_hex() {
         Ok(drawn) => {
             let id = format!("{ID}{}", drawn.chars().take(24).collect::<String>());
-            Json(write_conversation(&id, WallClock.now().0 / 1000)).into_response()
+            Json(write_conversation(&id, count_seconds(WallClock.now()))).into_response()
         }
         Err(error) => refuse_later(error.to_string()).into_answer(),
     }
@@ -121,7 +122,7 @@ pub(super) async fn show_conversation(
         let (id, name) = read_path(id)?;
         let said = read_conversation(&state, &client, name).await?;
         let first = said.and_then(|said| said.turns.first().map(|turn| turn.asked.1.header.time));
-        Ok(Json(write_conversation(&id, first.unwrap_or_else(|| WallClock.now()).0 / 1000)))
+        Ok(Json(write_conversation(&id, count_seconds(first.unwrap_or_else(|| WallClock.now())))))
     };
     show.await.map_err(OpenaiFault::into_answer)
 }
@@ -166,7 +167,7 @@ fn write_items(organism: &Composition, said: &Transcript) -> Vec<Value> {
             .and_then(|(how, record)| Some((write_answer(organism, *how, record)?, record.header.seq)));
         if let Some((text, seq)) = answer {
             let id = format!("msg_out_{}.{seq}", turn.asked.0.0);
-            items.push(write_message(&id, "completed", Some(&text)));
+            items.push(TextKind::Message.write_item(&id, "completed", Some(&text)));
         }
     }
     items

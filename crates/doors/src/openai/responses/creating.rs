@@ -99,7 +99,7 @@ async fn begin(
         }
         WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted), may_repeat).await?,
     };
-    let open = OpenResponse::open(&state, &client, id, None).await?.as_asked_for(background, previous);
+    let open = OpenResponse::open(&state, &client, id, None).await?.answer_request(background, previous);
     Ok(BegunResponse { open, form: WantedForm { streams, background, ignored }, place })
 }
 

@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::super::api_time::count_seconds;
 use super::super::chat_threads::unread;
 use super::super::decisions::RunRequests;
 use super::super::fault::{OpenaiFault, refuse_later};
@@ -59,7 +60,7 @@ impl OpenResponse {
         let h = &asked.1.header;
         let head = ResponseHead {
             id: id.to_string(),
-            created: h.time.0 / 1000,
+            created: count_seconds(h.time),
             model: h.to.as_ref().map(ToString::to_string).unwrap_or_default(),
             conversation: conversations::find_id(h.key.as_ref()),
             previous: None,
@@ -76,7 +77,7 @@ impl OpenResponse {
     }
 
     /// The same as an answer to a request for it.
-    pub(super) fn as_asked_for(mut self, background: bool, previous: Option<String>) -> OpenResponse {
+    pub(super) fn answer_request(mut self, background: bool, previous: Option<String>) -> OpenResponse {
         (self.head.background, self.head.previous) = (background, previous);
         self
     }
@@ -136,10 +137,7 @@ impl OpenResponse {
             let mut writer = self.begin_writer();
             let last = match self.follow(&mut writer, Some(&to_client)).await {
                 Ok(()) => Value::Null,
-                Err(fault) => {
-                    let error = fault.as_response_error();
-                    json!({"type": "error", "code": error["code"], "message": error["message"], "param": null})
-                }
+                Err(fault) => fault.as_response_event(),
             };
             // A client that has left by now can ask again.
             let _left = timeout(limits::STALLED, to_client.send(last)).await;
@@ -192,7 +190,7 @@ impl Stream for ResponseEvents {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let write = |value: Value| match value["type"].as_str() {
+        let write = |value: Value| match value.get("type").and_then(Value::as_str) {
             Some(kind) => Event::default().event(kind).data(value.to_string()),
             None => Event::default().data("[DONE]"),
         };

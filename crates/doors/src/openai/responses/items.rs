@@ -2,32 +2,51 @@
 
 use serde_json::{Value, json};
 
-/// A text of a message.
-pub(super) fn write_text_part(text: &str) -> Value {
-    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+/// The items that are a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TextKind {
+    /// A message of the organism.
+    Message,
+    /// A thought, as it is on record.
+    Thought,
 }
 
-/// A message of the organism.
-pub(super) fn write_message(id: &str, status: &str, text: Option<&str>) -> Value {
-    let content: Vec<Value> = text.into_iter().map(write_text_part).collect();
-    json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content})
+impl TextKind {
+    /// How its events are called.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            TextKind::Message => "output_text",
+            TextKind::Thought => "reasoning_text",
+        }
+    }
+
+    pub(super) fn write_part(self, text: &str) -> Value {
+        match self {
+            TextKind::Message => {
+                json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+            }
+            TextKind::Thought => json!({"type": "reasoning_text", "text": text}),
+        }
+    }
+
+    /// The item. What has just begun has no text.
+    pub(super) fn write_item(self, id: &str, status: &str, text: Option<&str>) -> Value {
+        let content: Vec<Value> = text.into_iter().map(|text| self.write_part(text)).collect();
+        match self {
+            TextKind::Message => {
+                json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content})
+            }
+            TextKind::Thought => {
+                json!({"id": id, "type": "reasoning", "status": status, "summary": [], "content": content})
+            }
+        }
+    }
 }
 
 /// A message of the client.
 pub(super) fn write_asked(id: &str, text: &str) -> Value {
     let content = json!([{"type": "input_text", "text": text}]);
     json!({"id": id, "type": "message", "role": "user", "status": "completed", "content": content})
-}
-
-/// A thought, as it is on record.
-pub(super) fn write_thought_part(text: &str) -> Value {
-    json!({"type": "reasoning_text", "text": text})
-}
-
-/// A thought.
-pub(super) fn write_thought(id: &str, status: &str, text: Option<&str>) -> Value {
-    let content: Vec<Value> = text.into_iter().map(write_thought_part).collect();
-    json!({"id": id, "type": "reasoning", "status": status, "summary": [], "content": content})
 }
 
 /// A call of a listener. It is the one kind of call that a client must not run itself.
@@ -54,4 +73,11 @@ impl CallItem {
             "approval_request_id": null,
         })
     }
+}
+
+/// A list of items in the form of the API.
+pub(super) fn write_list(items: Vec<Value>, has_more: bool) -> Value {
+    let id = |item: Option<&Value>| item.and_then(|item| item.get("id")).cloned().unwrap_or_default();
+    let (first, last) = (id(items.first()), id(items.last()));
+    json!({"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more})
 }

@@ -4,6 +4,7 @@
 mod conversations;
 mod creating;
 mod decision;
+mod fields;
 mod following;
 mod items;
 mod numbers;
@@ -16,26 +17,21 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::chat_threads::ChatDoor;
 use super::fault::OpenaiFault;
 use super::fault::refuse_later;
 use crate::door_row::DoorRoute;
-use crate::http_state::{ApiCall, ParsedQuery};
+use crate::http_state::ApiCall;
+use fields::{PathId, QueryPairs, SentFields};
 use following::OpenResponse;
+use items::write_list;
 use response_id::ResponseId;
-pub(super) use sending::SendingRequests;
 use systole_organism::waiting::SenderReply;
-
-/// The part of a path.
-type PathId = Result<Path<String>, PathRejection>;
-/// A query as it came.
-type QueryPairs = ParsedQuery<Vec<(String, String)>>;
 
 /// The routes. Requests are read and sent as those of chats are.
 pub(super) fn list_routes(door: &Arc<ChatDoor>) -> Vec<DoorRoute> {
@@ -64,25 +60,6 @@ async fn create_response(
 fn read_path(id: PathId) -> Result<ResponseId, OpenaiFault> {
     let Path(id) = id.map_err(|_| ResponseId::refuse_unknown())?;
     ResponseId::parse(&id).ok_or_else(ResponseId::refuse_unknown)
-}
-
-/// The fields of a query. Those that are not known here change nothing.
-struct SentFields(Vec<(String, String)>);
-
-impl SentFields {
-    fn read(query: QueryPairs) -> Result<SentFields, OpenaiFault> {
-        let words = "the query is not in the form name=value&name=value";
-        query.map(|pairs| SentFields(pairs.0)).map_err(|_| OpenaiFault::refuse_request("query", words))
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    fn number(&self, name: &'static str) -> Result<Option<u64>, OpenaiFault> {
-        let refuse = |_| OpenaiFault::refuse_request(name, format!("{name} is a number from 0"));
-        self.text(name).map(str::parse).transpose().map_err(refuse)
-    }
 }
 
 async fn show_response(ApiCall { state, client }: ApiCall, id: PathId, query: QueryPairs) -> Response {
@@ -132,11 +109,4 @@ async fn list_input(ApiCall { state, client }: ApiCall, id: PathId) -> Result<Js
         )))
     };
     list.await.map_err(OpenaiFault::into_answer)
-}
-
-/// A list of items in the form of the API.
-fn write_list(items: Vec<Value>, has_more: bool) -> Value {
-    let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
-    let (first, last) = (id(items.first()), id(items.last()));
-    json!({"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more})
 }

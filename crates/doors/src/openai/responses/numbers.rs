@@ -1,15 +1,30 @@
 //! The numbers of the events of a response. They are made of the places of the run's events, so the same log gives the
 //! same numbers in any process; gaps are fine for clients.
 
+use crate::limits::{EVENT_PARTS as PARTS, EVENT_STEPS as STEPS};
 use systole_core::types::ports::Position;
-
-/// How many events of a response one event of its run may become.
-const PARTS: u64 = 1 << 6;
-/// How many events a record may make, and bytes of open text after them.
-const STEPS: u64 = 1 << 22;
 
 /// A place among the events of a run: a record, and the number of its event or the bytes of open text after its last one.
 pub(super) type RunPlace = (Position, u64);
+
+/// What is said at a place, by the number of its first part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PlacePart {
+    /// The requests to a person that end a response.
+    Asks = 8,
+    /// The end of a text that came up to there.
+    Closes = 32,
+    /// The end of the response.
+    Ends = 61,
+    /// The beginning of a text that comes behind it.
+    Opens = 62,
+}
+
+impl PlacePart {
+    pub(super) fn first(self) -> u64 {
+        self as u64
+    }
+}
 
 /// The number of an event: the place of what it says, and a part of that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,10 +1,7 @@
 //! Where the message of a response goes: to the same request before, to the thread of a conversation or of an earlier
 //! response, or to a thread of its own. What a request is known by is in its key, so the log alone tells repetitions.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use tokio::sync::Mutex as OrderlyMutex;
+use std::sync::Arc;
 
 use super::super::answers::write_answer;
 use super::super::chat_hash::ChatHash;
@@ -22,19 +19,6 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault};
 use systole_organism::front::OrganismHandle;
 use systole_system::clock::WallClock;
-
-/// Requests that are being sent, by what they are known by.
-#[derive(Default)]
-pub(in crate::openai) struct SendingRequests(Mutex<BTreeMap<ChatHash, Arc<OrderlyMutex<()>>>>);
-
-impl SendingRequests {
-    /// The lock of a request: a repetition of it waits until it is on disk.
-    pub(super) fn find_lock(&self, hash: &ChatHash) -> Arc<OrderlyMutex<()>> {
-        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-        locks.entry(hash.clone()).or_default().clone()
-    }
-}
 
 /// A request for a response, and what it is known by.
 pub(super) struct SoughtResponse {

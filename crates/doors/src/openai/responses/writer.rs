@@ -20,16 +20,9 @@ use super::super::answers::{describe_failure, write_answer, write_called};
 use super::super::chat_writer::count_tokens;
 use super::super::fault::OpenaiFault;
 use super::decision::{name_request, write_question};
-use super::items::{CallItem, write_message, write_text_part, write_thought, write_thought_part};
-use super::numbers::{EventNumber, RunPlace};
+use super::items::{CallItem, TextKind};
+use super::numbers::{EventNumber, PlacePart, RunPlace};
 use crate::limits;
-
-/// The parts of an event's place: requests to persons, what closes a text there, the end of a response, and what opens
-/// a text behind it.
-const ASKS: u64 = 8;
-const CLOSES: u64 = 32;
-const ENDS: u64 = 61;
-const OPENS: u64 = 62;
 
 /// What is known of a response before its run begins.
 #[derive(Clone, Debug)]
@@ -86,7 +79,8 @@ pub(super) struct ResponseWriter {
     head: ResponseHead,
     /// The newest event that the client has.
     has: Option<EventNumber>,
-    items: Vec<Value>,
+    /// `None` is an item that was taken back.
+    items: Vec<Option<Value>>,
     /// The open calls, and where their items are.
     calls: BTreeMap<CallPlace, (CallItem, Option<usize>)>,
     text: Option<TextItem>,
@@ -140,7 +134,7 @@ impl ResponseWriter {
             _ => Value::Null,
         };
         // What was taken back is no part of it.
-        let output: Vec<&Value> = self.items.iter().filter(|item| item["status"] != "incomplete").collect();
+        let output: Vec<&Value> = self.items.iter().flatten().collect();
         json!({
             "id": self.head.id,
             "object": "response",
@@ -185,8 +179,8 @@ impl ResponseWriter {
     pub(super) fn take_event(&mut self, PlacedEvent { cursor, event }: PlacedEvent, used: &CostRow) {
         let place = cursor.map(|cursor| (cursor.position(), cursor.step()));
         match (event, place) {
-            (RunEvent::Text(words), Some(place)) => return self.take_text(&words, place),
-            (RunEvent::Retract, _) => return self.close_text("incomplete"),
+            (RunEvent::Text(words), Some(place)) => self.take_text(&words, place),
+            (RunEvent::Retract, _) => self.take_text_back(),
             (event, Some(place)) => {
                 if self.has.is_some_and(|has| has.place < place) {
                     self.close_lost_text();
@@ -217,17 +211,7 @@ impl ResponseWriter {
         let base = self.last;
         if self.text.is_none() {
             let id = format!("msg_{}.{}", base.0.0, base.1);
-            let index = self.add_item(write_message(&id, "in_progress", None));
-            let item = self.items[index].clone();
-            self.add(base, OPENS, write_item_event("added", index, &item));
-            let part = json!({
-                "type": "response.content_part.added",
-                "item_id": id,
-                "output_index": index,
-                "content_index": 0,
-                "part": write_text_part(""),
-            });
-            self.add(base, OPENS + 1, part);
+            let index = self.open_text_item(TextKind::Message, &id, (base, PlacePart::Opens.first()));
             self.text = Some(TextItem { index, id, text: String::new(), base });
         }
         let Some(text) = &mut self.text else { return };
@@ -245,98 +229,109 @@ impl ResponseWriter {
             self.last = place;
         }
         if !delta.is_empty() {
-            self.add(place, 0, write_delta("output_text", index, &id, &delta));
+            self.add(place, 0, write_delta(TextKind::Message, index, &id, &delta));
         }
     }
 
-    /// Closes the open text where it has come to.
-    fn close_text(&mut self, status: &str) {
-        if let Some(text) = &self.text {
-            let place = (text.base.0, text.base.1.saturating_add(text.text.len() as u64));
-            self.close_text_at(status, place, CLOSES);
+    /// What was sent of a text does not count.
+    fn take_text_back(&mut self) {
+        if let Some(TextItem { index, id, text, base }) = self.text.take() {
+            let place = (base.0, base.1.saturating_add(text.len() as u64));
+            self.close_text_item(
+                TextKind::Message,
+                (index, &id, "incomplete"),
+                &text,
+                (place, PlacePart::Closes.first()),
+            );
+            self.leave_out(index);
         }
-    }
-
-    fn close_text_at(&mut self, status: &str, place: RunPlace, part: u64) {
-        let Some(TextItem { index, id, text, .. }) = self.text.take() else { return };
-        self.items[index] = write_message(&id, status, Some(&text));
-        let (item, done) = (self.items[index].clone(), write_text_part(&text));
-        self.add_closing(("output_text", done), (index, &item), (place, part));
     }
 
     /// A text that the client has begun to get, and that was taken back since, ends for it too.
     fn close_lost_text(&mut self) {
         let last = self.last;
         let is_open = |has: &EventNumber| {
-            let is_text = has.part == 0 || (CLOSES..CLOSES + 2).contains(&has.part);
-            has.place.0 == last.0 && ((has.place.1 > last.1 && is_text) || has.part >= OPENS)
+            let is_text = has.part == 0
+                || (PlacePart::Closes.first()..PlacePart::Closes.first() + 2).contains(&has.part);
+            has.place.0 == last.0
+                && ((has.place.1 > last.1 && is_text) || has.part >= PlacePart::Opens.first())
         };
         if let Some(has) = self.has.filter(|has| self.text.is_none() && is_open(has)) {
             let id = format!("msg_{}.{}", last.0.0, last.1);
-            let index = self.add_item(write_message(&id, "incomplete", Some("")));
-            let item = self.items[index].clone();
-            self.add_closing(("output_text", write_text_part("")), (index, &item), (has.place, CLOSES));
+            let index = self.add_item(Value::Null);
+            self.close_text_item(
+                TextKind::Message,
+                (index, &id, "incomplete"),
+                "",
+                (has.place, PlacePart::Closes.first()),
+            );
+            self.leave_out(index);
             // It is closed, whatever comes now.
-            self.has = Some(EventNumber::new(has.place, CLOSES + 2));
+            self.has = Some(EventNumber::new(has.place, PlacePart::Closes.first() + 2));
         }
     }
 
     fn add_item(&mut self, item: Value) -> usize {
-        self.items.push(item);
+        self.items.push(Some(item));
         self.items.len() - 1
     }
 
-    /// The three events that close an item with a text.
-    fn add_closing(
-        &mut self,
-        (kind, part): (&str, Value),
-        (index, item): (usize, &Value),
-        (place, first): (RunPlace, u64),
-    ) {
-        let of = |kind: &str, key: &str, value: &Value| {
-            let (id, kind) = (&item["id"], format!("response.{kind}.done"));
-            json!({"type": kind, "item_id": id, "output_index": index, "content_index": 0, key: value})
-        };
-        let mut text = of(kind, "text", &part["text"]);
-        if kind == "output_text" {
-            text["logprobs"] = json!([]);
+    fn set_item(&mut self, index: usize, item: Value) {
+        if let Some(known) = self.items.get_mut(index) {
+            *known = Some(item);
         }
-        self.add(place, first, text);
-        self.add(place, first + 1, of("content_part", "part", &part));
-        self.add(place, first + 2, write_item_event("done", index, item));
     }
 
-    /// A whole item with a text.
-    fn add_whole(
+    /// What was taken back is no part of the response.
+    fn leave_out(&mut self, index: usize) {
+        if let Some(known) = self.items.get_mut(index) {
+            *known = None;
+        }
+    }
+
+    /// The two events that begin an item with a text.
+    fn open_text_item(&mut self, kind: TextKind, id: &str, (place, first): (RunPlace, u64)) -> usize {
+        let item = kind.write_item(id, "in_progress", None);
+        let index = self.add_item(item.clone());
+        self.add(place, first, write_item_event("added", index, &item));
+        self.add(place, first + 1, write_part_event("added", index, id, &kind.write_part("")));
+        index
+    }
+
+    /// The three events that close it.
+    fn close_text_item(
         &mut self,
-        kind: &str,
-        (open, done): (Value, Value),
-        (empty, part): (Value, Value),
+        kind: TextKind,
+        (index, id, status): (usize, &str, &str),
+        text: &str,
         (place, first): (RunPlace, u64),
     ) {
-        let index = self.add_item(done.clone());
-        let id = open["id"].as_str().unwrap_or_default().to_owned();
-        self.add(place, first, write_item_event("added", index, &open));
-        let added = json!({
-            "type": "response.content_part.added",
+        let item = kind.write_item(id, status, Some(text));
+        let done = json!({
+            "type": format!("response.{}.done", kind.as_str()),
             "item_id": id,
             "output_index": index,
             "content_index": 0,
-            "part": empty,
+            "text": text,
+            "logprobs": [],
         });
-        self.add(place, first + 1, added);
-        let words = part["text"].as_str().unwrap_or_default().to_owned();
-        self.add(place, first + 2, write_delta(kind, index, &id, &words));
-        self.add_closing((kind, part), (index, &done), (place, first + 3));
+        self.add(place, first, done);
+        self.add(place, first + 1, write_part_event("done", index, id, &kind.write_part(text)));
+        self.add(place, first + 2, write_item_event("done", index, &item));
+        self.set_item(index, item);
+    }
+
+    /// A whole item with a text.
+    fn add_text_item(&mut self, kind: TextKind, id: &str, text: &str, (place, first): (RunPlace, u64)) {
+        let index = self.open_text_item(kind, id, (place, first));
+        self.add(place, first + 2, write_delta(kind, index, id, text));
+        self.close_text_item(kind, (index, id, "completed"), text, (place, first + 3));
     }
 
     fn add_thought(&mut self, words: &str, place: RunPlace) {
         if self.shows >= ShownSteps::Steps {
             let id = format!("rs_{}.{}", place.0.0, place.1);
-            let items =
-                (write_thought(&id, "in_progress", None), write_thought(&id, "completed", Some(words)));
-            let parts = (write_thought_part(""), write_thought_part(words));
-            self.add_whole("reasoning_text", items, parts, (place, 0));
+            self.add_text_item(TextKind::Thought, &id, words, (place, 0));
         }
     }
 
@@ -355,12 +350,14 @@ impl ResponseWriter {
             arguments,
         };
         let index = is_new.then(|| {
-            let index = self.add_item(call.write_item("in_progress", None, None));
-            let item = self.items[index].clone();
+            let item = call.write_item("in_progress", None, None);
+            let index = self.add_item(item.clone());
             self.add(place, 0, write_item_event("added", index, &item));
             self.add(place, 1, write_call_event("mcp_call.in_progress", index, &call.id));
             let mut whole = write_call_event("mcp_call_arguments.done", index, &call.id);
-            whole["arguments"] = call.arguments.clone().into();
+            if let Some(fields) = whole.as_object_mut() {
+                fields.insert("arguments".to_owned(), call.arguments.clone().into());
+            }
             self.add(place, 2, whole);
             index
         });
@@ -398,18 +395,20 @@ impl ResponseWriter {
                 index
             }
         };
-        self.items[index] = item.clone();
         self.add(place, 1, write_call_event(kind, index, &call.id));
         self.add(place, 2, write_item_event("done", index, &item));
+        self.set_item(index, item);
     }
 
     fn end_run(&mut self, judgement: CallJudgement, record: &Record, place: RunPlace) {
         let answer = write_answer(&self.organism, judgement, record);
-        match &answer {
-            Some(_) if self.text.is_some() => self.close_text_at("completed", place, 0),
-            Some(text) if !text.is_empty() => {
+        match (answer, self.text.take()) {
+            (Some(_), Some(TextItem { index, id, text, .. })) => {
+                self.close_text_item(TextKind::Message, (index, &id, "completed"), &text, (place, 0));
+            }
+            (Some(text), None) if !text.is_empty() => {
                 let id = format!("msg_{}.{}", place.0.0, place.1);
-                self.add_message(&id, text, (place, 0));
+                self.add_text_item(TextKind::Message, &id, &text, (place, 0));
             }
             _ => {}
         }
@@ -424,15 +423,9 @@ impl ResponseWriter {
         self.add_end(place);
     }
 
-    fn add_message(&mut self, id: &str, text: &str, place: (RunPlace, u64)) {
-        let items = (write_message(id, "in_progress", None), write_message(id, "completed", Some(text)));
-        self.add_whole("output_text", items, (write_text_part(""), write_text_part(text)), place);
-    }
-
     /// All that is open waits for the client: what it may decide ends the response.
     pub(super) fn end_with_requests(&mut self, waiting: &[WaitingRequest]) {
         self.close_lost_text();
-        self.close_text("completed");
         let (position, step) = self.last;
         let end = (position, step.saturating_add(1 + limits::SHOWN_REQUESTS as u64));
         for (at, one) in (1..).zip(waiting.iter().take(limits::SHOWN_REQUESTS)) {
@@ -447,12 +440,13 @@ impl ResponseWriter {
                         "arguments": write_called(&self.organism, &one.listener, payload.as_bytes()),
                     });
                     let index = self.add_item(item.clone());
-                    self.add(place, ASKS, write_item_event("added", index, &item));
-                    self.add(place, ASKS + 1, write_item_event("done", index, &item));
+                    self.add(place, PlacePart::Asks.first(), write_item_event("added", index, &item));
+                    self.add(place, PlacePart::Asks.first() + 1, write_item_event("done", index, &item));
                 }
                 RequestSubject::Question { .. } => {
                     let id = format!("msg_{}", name_request(one));
-                    self.add_message(&id, &write_question(one), (place, ASKS));
+                    let place = (place, PlacePart::Asks.first());
+                    self.add_text_item(TextKind::Message, &id, &write_question(one), place);
                 }
             }
         }
@@ -467,7 +461,7 @@ impl ResponseWriter {
             ResponseStatus::Partial | ResponseStatus::Cancelled => "response.incomplete",
             ResponseStatus::Failed(_) => "response.failed",
         };
-        self.add(place, ENDS, json!({"type": kind, "response": self.write_response()}));
+        self.add(place, PlacePart::Ends.first(), json!({"type": kind, "response": self.write_response()}));
     }
 }
 
@@ -479,8 +473,18 @@ fn write_call_event(kind: &str, index: usize, id: &str) -> Value {
     json!({"type": format!("response.{kind}"), "output_index": index, "item_id": id})
 }
 
-fn write_delta(kind: &str, index: usize, id: &str, delta: &str) -> Value {
-    let kind = format!("response.{kind}.delta");
+fn write_part_event(kind: &str, index: usize, id: &str, part: &Value) -> Value {
+    json!({
+        "type": format!("response.content_part.{kind}"),
+        "item_id": id,
+        "output_index": index,
+        "content_index": 0,
+        "part": part,
+    })
+}
+
+fn write_delta(kind: TextKind, index: usize, id: &str, delta: &str) -> Value {
+    let kind = format!("response.{}.delta", kind.as_str());
     json!({
         "type": kind,
         "item_id": id,
