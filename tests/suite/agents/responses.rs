@@ -189,12 +189,23 @@ fn g10_an_approval_item_decides_on_just_what_it_shows() {
         let item = json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve});
         json!({"create": {"input": [item], "previous_response_id": behind}})
     };
+    let shown = &asked["items"].as_array().unwrap().iter().rev().nth(1).unwrap()[1];
+    let words = shown.as_str().unwrap();
+    assert!(words.contains("moon") && words.contains(request[1].as_str().unwrap()), "{asked}");
+    let early = json!({"create": {"input": "And now?", "previous_response_id": asked["id"]}});
+    let early = client.ask(&early);
+    assert_eq!((&early["error"], &early["body"]["code"]), (&json!(409), &json!("response_waits")), "{early}");
+    // One that does not count leaves the others undecided.
+    let items = [&request[1], &json!("a9.0011")]
+        .map(|id| json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": false}));
+    let both = json!({"create": {"input": items, "previous_response_id": asked["id"]}});
     let changed = json!(request[1].as_str().unwrap().replace('.', ".f00d"));
     for (wanted, status, code) in [
         (decide(&changed, true, &asked["id"]), 409, "approval.mismatch"),
         (decide(&json!("a9.0011"), true, &asked["id"]), 404, "approval.unknown"),
         (decide(&json!("a1"), true, &asked["id"]), 400, "invalid_request"),
         (decide(&request[1], true, &Value::Null), 400, "invalid_request"),
+        (both, 404, "approval.unknown"),
     ] {
         let refused = client.ask(&wanted);
         assert_eq!(
@@ -212,6 +223,36 @@ fn g10_an_approval_item_decides_on_just_what_it_shows() {
     assert_eq!(client.ask(&decide(&request[1], true, &asked["id"]))["text"], "It is there.");
     let other = client.ask(&decide(&request[1], false, &asked["id"]));
     assert_eq!(other["body"]["code"], "approval.decided", "{other}");
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_run_that_waits_for_its_client_is_stopped_too() {
+    let house = house(&[SEARCHES], DECIDES);
+    let organism = run_with_web(&house);
+    let mut client = Responses::start_as(&house, WEB);
+    let asked = client.ask(&json!({"create": {"input": "Where is the moon?"}}));
+    assert_eq!(asked["status"], "completed", "{asked}");
+    for _ in 0..2 {
+        assert_eq!(client.ask(&json!({"cancel": asked["id"]}))["status"], "cancelled");
+    }
+    organism.interrupt();
+}
+
+/// The model breaks off in mid-answer and says something else when it is asked again within the same attempt.
+#[test]
+fn g10_an_answer_that_the_model_begins_anew_is_an_item_of_its_own() {
+    let (cut, other) =
+        ("{say: First words come., chunk: 6, cut: true}", "{say: Other words at last., chunk: 6}");
+    let house = house(&[cut, other, cut, other], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    let said = client.ask(&json!({"stream": {"input": "What?"}}));
+    let texts: Vec<&Value> = said["texts"].as_object().unwrap().values().collect();
+    assert_eq!(texts, ["Other words at last."], "{said}");
+    assert_eq!(said["final"]["text"], "Other words at last.");
+    let again = client.ask(&json!({"whole": {"input": "What?"}}));
+    assert_eq!(again["text"], "Other words at last.", "{again}");
     organism.interrupt();
 }
 
@@ -243,7 +284,7 @@ fn g10_a_conversation_is_a_named_thread() {
 
 #[test]
 fn g10_the_same_request_for_a_response_again_is_one_message() {
-    let house = house(&["{say: One.}", "{say: Two.}", "{say: Three.}"], OPEN);
+    let house = house(&["{say: One.}", "{say: Two.}", "{say: Three.}", "{say: Four.}"], OPEN);
     let organism = house.run();
     let ask_anew = |wanted: &Value| Responses::start(&house).ask(wanted);
     let named = json!({"create": {"input": "Pay?"}, "headers": {"Idempotency-Key": "order 17"}});
@@ -260,7 +301,13 @@ fn g10_the_same_request_for_a_response_again_is_one_message() {
     let third = Responses::start(&house).ask(&json!({"create": behind}));
     let repeated = Responses::start(&house).ask(&json!({"create": behind, "headers": retry}));
     assert_eq!((&third["text"], &third["id"]), (&json!("Three."), &repeated["id"]));
-    assert_eq!(house.asked().len(), 3);
+    // So is one that opened a thread of its own behind an older response.
+    let branch = json!({"input": "Or?", "previous_response_id": first["id"]});
+    let fourth = Responses::start(&house).ask(&json!({"create": branch}));
+    let repeated = Responses::start(&house).ask(&json!({"create": branch, "headers": retry}));
+    assert_eq!((&fourth["text"], &fourth["id"]), (&json!("Four."), &repeated["id"]));
+    assert_ne!(fourth["thread"], first["thread"]);
+    assert_eq!(house.asked().len(), 4);
     organism.interrupt();
 }
 

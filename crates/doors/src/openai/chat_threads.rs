@@ -213,6 +213,27 @@ pub(super) fn list_named(
     Ok(rows)
 }
 
+/// The thread of a client with that name.
+pub(super) fn find_named(
+    front: &OrganismHandle,
+    client: &Name,
+    name: &ThreadName,
+) -> Result<Option<ThreadId>, LogFault> {
+    let (begin, client) = (Some(name.as_str().to_owned()), Some(client.to_string()));
+    let wanted = RootSelection { name: begin, client, ..RootSelection::default() };
+    let mut found = None;
+    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
+        index.visit_roots(&wanted, &mut |row| {
+            let is_it = row.name == name.as_str();
+            if is_it {
+                found = ThreadId::parse(&row.thread).ok();
+            }
+            !is_it
+        })
+    })?;
+    Ok(found)
+}
+
 /// The messages of the threads whose names begin so, those of the newest threads first.
 fn read_chats(front: &OrganismHandle, client: &Name, prefix: String) -> Result<Vec<ReadChat>, LogFault> {
     let reader = &**front.reader();

@@ -46,6 +46,8 @@ pub(super) struct DecisionPlace<'d> {
     pub(super) param: &'static str,
     /// Whether the client says that it may be a repetition.
     pub(super) may_repeat: bool,
+    /// Whether it is only looked whether it counts.
+    pub(super) only_checks: bool,
 }
 
 /// The run that a decision lets go on.
@@ -112,6 +114,9 @@ impl TypedDecision {
         }
         let order = read_order(client.clone(), request, self.into_ruling(outcome, &waiting))
             .map_err(|words| OpenaiFault::refuse_request(place.param, words))?;
+        if place.only_checks {
+            return Ok(DecidedRun { receipt, told });
+        }
         match state.front.rule_request(order).await {
             Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(DecidedRun { receipt, told }),
             Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
@@ -133,7 +138,14 @@ impl TypedDecision {
         };
         let fix = format!("/show {}, and then decide", self.request);
         let messages = chats.into_iter().filter_map(|chat| chat.place).collect();
-        let place = DecisionPlace { messages, is_shown: &is_shown, fix, param: "messages", may_repeat };
+        let place = DecisionPlace {
+            messages,
+            is_shown: &is_shown,
+            fix,
+            param: "messages",
+            may_repeat,
+            only_checks: false,
+        };
         self.decide(state, client, place).await
     }
 

@@ -70,8 +70,14 @@ impl OpenaiFault {
     }
 
     /// The same as the last event of a response.
-    pub(super) fn as_response_event(&self) -> Value {
-        json!({"type": "error", "code": self.code, "message": self.words, "param": self.param})
+    pub(super) fn as_response_event(&self, number: u64) -> Value {
+        json!({
+            "type": "error",
+            "code": self.code,
+            "message": self.words,
+            "param": self.param,
+            "sequence_number": number,
+        })
     }
 
     /// The answer. The clients of this API repeat some requests by themselves, unless they are told that it is of no use.

@@ -14,7 +14,7 @@ use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 use systole_kit::reply::AnswerPart;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -47,6 +47,8 @@ pub struct RunFold {
     called: BTreeSet<CallPlace>,
     is_open: bool,
     used: CostRow,
+    /// The turn and the attempt in which a model was asked last for the run's own call.
+    asked_model: Option<(u32, u32)>,
     text: OpenText,
     /// The last record that made events, and how many.
     last: (Position, u64),
@@ -64,6 +66,7 @@ impl RunFold {
             called: BTreeSet::new(),
             is_open: false,
             used: CostRow::default(),
+            asked_model: None,
             text: OpenText::from_sent(SentText::NOTHING),
             last: (Position::default(), 0),
             known,
@@ -187,6 +190,9 @@ impl RunFold {
         }
         if h.kind == RecordKind::Journal {
             self.used.count_entry(&placed.1.body);
+            if at == self.run && h.code == Some(RecordCode::Journaling(JournalEffect::Started)) {
+                self.take_request(steps);
+            }
         }
         match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(role))) => {
@@ -206,6 +212,16 @@ impl RunFold {
         if is_turn_over && is_first && steps.numbered.iter().all(Option::is_none) {
             steps.add(RunEvent::Again);
         }
+    }
+
+    /// A model is asked. If that is not for the first time in the attempt, what it has said does not count.
+    fn take_request(&mut self, steps: &mut RecordSteps) {
+        let due = self.count_tries();
+        if due.is_some() && self.asked_model == due {
+            steps.before.extend(self.text.take_back());
+            steps.add(RunEvent::Again);
+        }
+        self.asked_model = due;
     }
 
     /// Whether a record says that a turn of its call has ended without an answer: what was said in it was none.

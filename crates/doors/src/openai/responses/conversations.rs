@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::answers::{write_answer, write_called};
 use super::super::api_time::count_seconds;
-use super::super::chat_threads::{list_named, unread};
+use super::super::chat_threads::{find_named, unread};
 use super::super::fault::{OpenaiFault, refuse_later};
 use super::fields::{PathId, QueryPairs, SentFields};
 use super::items::{TextKind, write_asked, write_list};
@@ -17,11 +17,10 @@ use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::transcript::Transcript;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{Key, Name, ThreadId};
-use systole_core::types::ports::{Clock as _, LogFault, PlacedRecord};
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::ports::{Clock as _, PlacedRecord};
 use systole_core::types::record::Record;
 use systole_core::types::thread_choice::ThreadName;
-use systole_organism::front::OrganismHandle;
 use systole_organism::runfile::draw_hex;
 use systole_queries::run_events::read_words;
 use systole_system::clock::WallClock;
@@ -82,16 +81,6 @@ pub(super) async fn create_conversation(body: Bytes) -> Response {
     }
 }
 
-/// The thread of a conversation. `None` if nothing was said in it.
-pub(super) fn find_thread(
-    front: &OrganismHandle,
-    client: &Name,
-    name: &ThreadName,
-) -> Result<Option<ThreadId>, LogFault> {
-    let named = list_named(front, client, name.as_str().to_owned())?;
-    Ok(named.into_iter().find(|(one, _)| one == name).map(|(_, thread)| thread))
-}
-
 /// What was said in a conversation.
 async fn read_conversation(
     state: &HttpState,
@@ -100,7 +89,7 @@ async fn read_conversation(
 ) -> Result<Option<Transcript>, OpenaiFault> {
     let (front, client) = (state.front.clone(), client.clone());
     let read = tokio::task::spawn_blocking(move || {
-        let thread = find_thread(&front, &client, &name)?;
+        let thread = find_named(&front, &client, &name)?;
         thread.map(|thread| Transcript::read(&**front.reader(), &thread, 1)).transpose()
     });
     let read = read.await.map_err(|end| refuse_later(end.to_string()))?;

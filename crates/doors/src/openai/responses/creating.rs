@@ -13,11 +13,10 @@ use super::super::chat_hash::ChatHash;
 use super::super::chat_message::write_message;
 use super::super::chat_placing::OwnOfRequest;
 use super::super::chat_request::ChatRequest;
-use super::super::chat_threads::{ChatDoor, unread};
+use super::super::chat_threads::{ChatDoor, find_named, unread};
 use super::super::decisions::{DecidedRun, DecisionPlace};
 use super::super::fault::{OpenaiFault, refuse_later};
 use super::super::models::find_entry;
-use super::conversations::find_thread;
 use super::decision::{NamedDecision, name_request};
 use super::following::OpenResponse;
 use super::request::{ResponseRequest, WantedPlace, WantedWork};
@@ -29,7 +28,7 @@ use crate::run_id::RunId;
 use crate::shared_places::SharedPlace;
 use crate::transcript::Transcript;
 use systole_core::types::composition::Listener;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, Position};
 use systole_queries::persons::WaitingRequest;
 use systole_system::tasks::{TaskKind, start_task};
@@ -84,7 +83,7 @@ async fn begin(
     let place = state.messages.take_place(&client).map_err(refuse_later)?;
     let own = OwnOfRequest::read(headers)?;
     let may_repeat = own.may_repeat;
-    let ResponseRequest { work, place: wanted, model, streams, background, ignored } = request;
+    let ResponseRequest { work, place: wanted, model, streams, background, mut ignored } = request;
     let previous = match &wanted {
         WantedPlace::Behind(id) => Some(id.to_string()),
         WantedPlace::New | WantedPlace::Conversation(_) => None,
@@ -95,7 +94,7 @@ async fn begin(
             let hash = ChatHash::begin(&client, &model, [mark.as_deref().unwrap_or(&sent)].into_iter());
             let (front, organism) = (state.front.clone(), organism.clone());
             let sought = SoughtResponse { front, client: client.clone(), organism, hash, own, wanted };
-            send(&state, door, (sought, entry), asked).await?
+            send(&state, door, (sought, entry), (asked, &mut ignored)).await?
         }
         WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted), may_repeat).await?,
     };
@@ -113,28 +112,34 @@ async fn read_log<T: Send + 'static>(
 
 /// Sends the message to its thread. The same request again is sent once.
 async fn send(
-    state: &HttpState,
+    state: &Arc<HttpState>,
     door: &ChatDoor,
     (sought, entry): (SoughtResponse, &Listener),
-    mut asked: ChatRequest,
+    (mut asked, ignored): (ChatRequest, &mut String),
 ) -> Result<ResponseId, OpenaiFault> {
-    let lock = door.sending.find_lock(&sought.hash);
+    let lock = door.sending.find_lock(&sought.hash_place());
     let _held = lock.lock().await;
     let key = sought.hash.make_key(&sought.own.mark).map_err(refuse_later)?;
     let (client, organism) = (sought.client.clone(), sought.organism.clone());
-    let (thread, is_new) = match read_log(move || sought.find_place()).await? {
+    let (thread, is_new, open) = match read_log(move || sought.find_place()).await? {
         FoundPlace::Sent(run) => return Ok(ResponseId { run, from: Position::default() }),
-        FoundPlace::Thread { thread, is_new, before } => {
+        FoundPlace::Thread { thread, is_new, before, open } => {
             asked.history.splice(0..0, before);
-            (thread, is_new)
+            (thread, is_new, open)
         }
         FoundPlace::Unknown => {
             return Err(ResponseId::refuse_unknown().about("previous_response_id"));
         }
     };
-    if !is_new {
+    if let Some(run) = open {
+        let id = ResponseId { run, from: Position::default() };
+        OpenResponse::open(state, &client, id, None).await?.refuse_waiting().await?;
+    }
+    if !is_new && !asked.systems.is_empty() {
         // They were told with the first message of the thread.
         asked.systems.clear();
+        let more = if ignored.is_empty() { "instructions" } else { ", instructions" };
+        ignored.push_str(more);
     }
     let document = write_message(&organism, entry, &asked, false).map_err(|fault| fault.about("input"))?;
     let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
@@ -154,33 +159,36 @@ async fn decide(
         let reader = &**front.reader();
         let thread = match &wanted {
             WantedPlace::New => return Ok(None),
-            WantedPlace::Conversation(name) => find_thread(&front, &owner, name)?,
+            WantedPlace::Conversation(name) => find_named(&front, &owner, name)?,
             WantedPlace::Behind(id) => {
                 id.run.find_message(reader, &owner)?.is_some().then(|| id.run.thread.clone())
             }
         };
         let Some(thread) = thread else { return Ok(Some(Vec::new())) };
         let turns = Transcript::read(reader, &thread, 1)?.turns;
-        let messages: Vec<(ThreadId, u64)> =
-            turns.iter().map(|turn| (thread.clone(), turn.asked.1.header.seq)).collect();
-        Ok(Some(messages))
+        let own = turns.iter().map(|turn| &turn.asked.1.header).filter(|header| header.from == owner);
+        Ok(Some(own.map(|header| (thread.clone(), header.seq)).collect::<Vec<_>>()))
     });
     let Some(messages) = messages.await? else {
         let words = "a decision needs previous_response_id or conversation: where it was asked for";
         return Err(OpenaiFault::refuse_request("input", words));
     };
     let mut decided: Option<DecidedRun> = None;
-    for NamedDecision { typed, id } in decisions {
-        let is_shown = |waiting: &WaitingRequest| name_request(waiting) == id;
-        let place = DecisionPlace {
-            messages: messages.clone(),
-            is_shown: &is_shown,
-            fix: "read the response again, and decide on what it shows".to_owned(),
-            param: "input",
-            may_repeat,
-        };
-        let run = typed.decide(state, client, place).await?;
-        decided = Some(decided.unwrap_or(run));
+    // One that does not count leaves all undecided.
+    for only_checks in [true, false] {
+        for NamedDecision { typed, id } in &decisions {
+            let is_shown = |waiting: &WaitingRequest| name_request(waiting) == *id;
+            let place = DecisionPlace {
+                messages: messages.clone(),
+                is_shown: &is_shown,
+                fix: "read the response again, and decide on what it shows".to_owned(),
+                param: "input",
+                may_repeat,
+                only_checks,
+            };
+            let run = typed.clone().decide(state, client, place).await?;
+            decided = Some(decided.filter(|_| !only_checks).unwrap_or(run));
+        }
     }
     let decided = decided.and_then(|run| Some((RunId::of_receipt(&run.receipt)?, run.told)));
     let (run, from) = decided.ok_or_else(ResponseId::refuse_unknown)?;

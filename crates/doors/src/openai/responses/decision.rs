@@ -33,14 +33,20 @@ pub(super) fn name_request(waiting: &WaitingRequest) -> String {
     format!("{}.{hash}", waiting.id)
 }
 
-/// A question, and how it is answered.
-pub(super) fn write_question(waiting: &WaitingRequest) -> String {
-    let choices = match &waiting.about {
-        RequestSubject::Question { choices, .. } if !choices.is_empty() => choices.join("|"),
-        _ => "WORDS".to_owned(),
-    };
+/// A request with all that the person has to know, and how it is decided.
+pub(super) fn write_request(waiting: &WaitingRequest) -> String {
     let shown = waiting.lines(waiting.asked, None, false).join("\n");
-    format!("{shown}\n\nAnswer with: /choose {} {choices}", name_request(waiting))
+    let id = name_request(waiting);
+    let how = match &waiting.about {
+        RequestSubject::Approval { .. } => format!("Decide on {id}"),
+        RequestSubject::Question { choices, .. } if choices.is_empty() => {
+            format!("Answer with: /choose {id} WORDS")
+        }
+        RequestSubject::Question { choices, .. } => {
+            format!("Answer with: /choose {id} {}", choices.join("|"))
+        }
+    };
+    format!("{shown}\n\n{how}")
 }
 
 fn read_id(id: &str) -> Option<PersonRequestId> {

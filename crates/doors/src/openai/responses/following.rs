@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
@@ -19,6 +20,7 @@ use super::super::chat_threads::unread;
 use super::super::decisions::RunRequests;
 use super::super::fault::{OpenaiFault, refuse_later};
 use super::conversations;
+use super::decision::write_request;
 use super::numbers::EventNumber;
 use super::response_id::ResponseId;
 use super::writer::{ResponseHead, ResponseWriter};
@@ -29,7 +31,7 @@ use crate::run_follower::RunFollower;
 use crate::run_id::read_receipt;
 use crate::shared_places::SharedPlace;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::PlacedRecord;
+use systole_core::types::ports::{PlacedRecord, Position};
 
 /// A response of a client.
 pub(super) struct OpenResponse {
@@ -54,7 +56,10 @@ impl OpenResponse {
         let (reader, owner, run) = (state.front.reader().clone(), client.clone(), id.run.clone());
         let found = tokio::task::spawn_blocking(move || run.find_message(&*reader, &owner)).await;
         let found = found.map_err(|end| refuse_later(end.to_string()))?.map_err(unread)?;
-        let Some(asked) = found.filter(|_| id.from <= state.front.end()) else {
+        let is_after = |asked: &PlacedRecord| {
+            id.from == Position::default() || (asked.0..=state.front.end()).contains(&id.from)
+        };
+        let Some(asked) = found.filter(is_after) else {
             return Err(ResponseId::refuse_unknown());
         };
         let h = &asked.1.header;
@@ -106,11 +111,21 @@ impl OpenResponse {
         let mut writer = self.begin_writer();
         while let Some(placed) = run.next_placed().await.map_err(unread)? {
             writer.take_event(placed, run.sum_used());
+            // Its events are not wanted here.
+            drop(writer.take_ready());
         }
         if run.is_quiet() {
             self.show_requests(&mut writer).await?;
         }
         Ok(writer)
+    }
+
+    /// Refuses a further message while its run waits for a decision of the client, which would have to come first.
+    pub(super) async fn refuse_waiting(&self) -> Result<(), OpenaiFault> {
+        let requests = RunRequests::read(&self.state, &self.client, &self.receipt).await?;
+        let Some(own) = requests.own.first() else { return Ok(()) };
+        let words = format!("{} waits for your decision first: {}", own.id, write_request(own));
+        Err(OpenaiFault::new(StatusCode::CONFLICT, "response_waits", words).about("input"))
     }
 
     /// Ends the response with what the client may decide, if all that is open waits for that.
@@ -137,7 +152,7 @@ impl OpenResponse {
             let mut writer = self.begin_writer();
             let last = match self.follow(&mut writer, Some(&to_client)).await {
                 Ok(()) => Value::Null,
-                Err(fault) => fault.as_response_event(),
+                Err(fault) => writer.write_fault(&fault),
             };
             // A client that has left by now can ask again.
             let _left = timeout(limits::STALLED, to_client.send(last)).await;

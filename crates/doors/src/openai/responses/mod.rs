@@ -31,6 +31,7 @@ use fields::{PathId, QueryPairs, SentFields};
 use following::OpenResponse;
 use items::write_list;
 use response_id::ResponseId;
+use systole_core::types::codes::Code;
 use systole_organism::waiting::SenderReply;
 
 /// The routes. Requests are read and sent as those of chats are.
@@ -85,11 +86,12 @@ async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Resp
     let cancel = async {
         let id = read_path(id)?;
         let open = OpenResponse::open(&state, &client, id.clone(), None).await?;
-        if let Some((thread, call)) = open.read_run()
-            && !open.read_now().await?.has_ended()
-        {
+        if let Some((thread, call)) = open.read_run() {
             match state.front.stop_run(client.clone(), thread, call).await {
-                Some(SenderReply::Refused(refusal)) => return Err(OpenaiFault::from_refusal(&refusal)),
+                // What is over needs no end.
+                Some(SenderReply::Refused(refusal)) if refusal.code != Code::ClosedCall => {
+                    return Err(OpenaiFault::from_refusal(&refusal));
+                }
                 Some(_) => {}
                 None => return Err(refuse_later("the organism stops".to_owned())),
             }

@@ -10,8 +10,10 @@ pub(super) type RunPlace = (Position, u64);
 /// What is said at a place, by the number of its first part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PlacePart {
-    /// The requests to a person that end a response.
+    /// What a person reads of a request that ends a response.
     Asks = 8,
+    /// The request itself.
+    Decides = 14,
     /// The end of a text that came up to there.
     Closes = 32,
     /// The end of the response.

@@ -7,15 +7,15 @@ use super::super::answers::write_answer;
 use super::super::chat_hash::ChatHash;
 use super::super::chat_placing::OwnOfRequest;
 use super::super::chat_request::ChatText;
-use super::super::chat_threads::list_named;
-use super::conversations::{find_thread, read_question};
+use super::super::chat_threads::{find_named, list_named};
+use super::conversations::read_question;
 use super::request::WantedPlace;
 use super::response_id::ResponseId;
 use crate::limits;
 use crate::run_id::RunId;
-use crate::transcript::Transcript;
+use crate::transcript::{Transcript, TranscriptTurn};
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogFault};
 use systole_organism::front::OrganismHandle;
 use systole_system::clock::WallClock;
@@ -35,78 +35,92 @@ pub(super) enum FoundPlace {
     /// It was sent before.
     Sent(RunId),
     /// To the thread with that name or id.
-    Thread { thread: String, is_new: bool, before: Vec<ChatText> },
+    Thread {
+        thread: String,
+        is_new: bool,
+        /// What was said elsewhere, and is told with the message.
+        before: Vec<ChatText>,
+        /// The run before it, if that is not over.
+        open: Option<RunId>,
+    },
     /// There is no such response of this client.
     Unknown,
 }
 
 impl SoughtResponse {
+    /// What its lock is known by: messages behind one response are sent one after the other.
+    pub(super) fn hash_place(&self) -> ChatHash {
+        let place = match &self.wanted {
+            WantedPlace::New => return self.hash.clone(),
+            WantedPlace::Conversation(name) => name.to_string(),
+            WantedPlace::Behind(id) => id.run.thread.to_string(),
+        };
+        ChatHash::begin(&self.client, "", [place.as_str()].into_iter())
+    }
+
     /// Finds the place of a message. It reads the log.
     pub(super) fn find_place(&self) -> Result<FoundPlace, LogFault> {
+        let reader = &**self.front.reader();
         let known = match &self.wanted {
-            WantedPlace::New => self.list_repeated()?,
-            WantedPlace::Conversation(name) => {
-                find_thread(&self.front, &self.client, name)?.into_iter().collect()
+            WantedPlace::New => None,
+            WantedPlace::Conversation(name) => find_named(&self.front, &self.client, name)?,
+            WantedPlace::Behind(id) if id.run.find_message(reader, &self.client)?.is_none() => {
+                return Ok(FoundPlace::Unknown);
             }
-            WantedPlace::Behind(id) => vec![id.run.thread.clone()],
+            WantedPlace::Behind(id) => Some(id.run.thread.clone()),
         };
-        if let WantedPlace::Behind(id) = &self.wanted
-            && id.run.find_message(&**self.front.reader(), &self.client)?.is_none()
-        {
-            return Ok(FoundPlace::Unknown);
-        }
+        let said = known.map(|thread| Transcript::read(reader, &thread, 1)).transpose()?.unwrap_or_default();
         if self.own.may_repeat
-            && let Some(run) = self.find_repeated(&known)?
+            && let Some(run) = self.find_repeated(&said)?
         {
             return Ok(FoundPlace::Sent(run));
         }
+        let open = said.turns.last().filter(|turn| turn.end.is_none());
+        let open = open.map(|turn| RunId::of_message(&turn.asked));
         Ok(match &self.wanted {
             WantedPlace::New => self.place_alone(Vec::new()),
             WantedPlace::Conversation(name) => {
-                FoundPlace::Thread { thread: name.to_string(), is_new: known.is_empty(), before: Vec::new() }
+                let (thread, is_new) = (name.to_string(), said.turns.is_empty());
+                FoundPlace::Thread { thread, is_new, before: Vec::new(), open }
             }
-            WantedPlace::Behind(id) => self.place_behind(id)?,
+            WantedPlace::Behind(id) => self.place_behind(id, &said, open),
         })
     }
 
     fn place_alone(&self, before: Vec<ChatText>) -> FoundPlace {
         let thread = self.hash.name_alone(&self.own.mark);
-        FoundPlace::Thread { thread, is_new: true, before }
+        FoundPlace::Thread { thread, is_new: true, before, open: None }
     }
 
-    /// The threads that this request may have opened before.
-    fn list_repeated(&self) -> Result<Vec<ThreadId>, LogFault> {
-        if !self.own.may_repeat {
-            return Ok(Vec::new());
-        }
-        let prefix = self.hash.alone_prefix();
-        Ok(list_named(&self.front, &self.client, prefix)?.into_iter().map(|(_, thread)| thread).collect())
-    }
-
-    /// The newest message of these threads that is the same request.
-    fn find_repeated(&self, threads: &[ThreadId]) -> Result<Option<RunId>, LogFault> {
+    /// The newest message that is the same request: the last one of its thread, or one that opened its own.
+    fn find_repeated(&self, said: &Transcript) -> Result<Option<RunId>, LogFault> {
         let now = WallClock.now();
-        let mut found = None;
-        for thread in threads {
-            for turn in Transcript::read(&**self.front.reader(), thread, 1)?.turns {
-                let h = &turn.asked.1.header;
-                let key = h.key.as_ref().map(|key| key.as_str().rsplit('/').next().unwrap_or_default());
-                let is_recent = self.own.is_named || now.count_since(h.time) < limits::CHAT_RETRY_MS;
-                if key.is_some_and(|key| self.hash.has_key(key)) && is_recent && h.from == self.client {
-                    found = Some(RunId::of_message(&turn.asked));
-                }
+        let is_same = |turn: &&TranscriptTurn| {
+            let h = &turn.asked.1.header;
+            let key = h.key.as_ref().map(|key| key.as_str().rsplit('/').next().unwrap_or_default());
+            let is_recent = self.own.is_named || now.count_since(h.time) < limits::CHAT_RETRY_MS;
+            key.is_some_and(|key| self.hash.has_key(key)) && is_recent && h.from == self.client
+        };
+        // The same may be said twice in a thread.
+        let most = if self.own.is_named { said.turns.len() } else { 1 };
+        if let Some(turn) = said.turns.iter().rev().take(most).find(is_same) {
+            return Ok(Some(RunId::of_message(&turn.asked)));
+        }
+        for (_, thread) in list_named(&self.front, &self.client, self.hash.alone_prefix())? {
+            let first = Transcript::read(&**self.front.reader(), &thread, 1)?;
+            if let Some(turn) = first.turns.first().filter(is_same) {
+                return Ok(Some(RunId::of_message(&turn.asked)));
             }
         }
-        Ok(found)
+        Ok(None)
     }
 
     /// A response goes on with its thread if it is the newest there. Else a new thread gets what was said up to it.
-    fn place_behind(&self, id: &ResponseId) -> Result<FoundPlace, LogFault> {
-        let said = Transcript::read(&**self.front.reader(), &id.run.thread, 1)?;
+    fn place_behind(&self, id: &ResponseId, said: &Transcript, open: Option<RunId>) -> FoundPlace {
         let is_newest = said.turns.last().is_some_and(|turn| RunId::of_message(&turn.asked) == id.run);
         if is_newest && !said.has_ended {
             let thread = id.run.thread.to_string();
-            return Ok(FoundPlace::Thread { thread, is_new: false, before: Vec::new() });
+            return FoundPlace::Thread { thread, is_new: false, before: Vec::new(), open };
         }
         let mut before = Vec::new();
         for turn in said.turns.iter().filter(|turn| turn.asked.1.header.seq <= id.run.seq) {
@@ -116,6 +130,6 @@ impl SoughtResponse {
                 turn.end.as_ref().and_then(|(how, record)| write_answer(&self.organism, *how, record));
             before.extend(answer.map(|text| ChatText { role: "assistant".to_owned(), text }));
         }
-        Ok(self.place_alone(before))
+        self.place_alone(before)
     }
 }

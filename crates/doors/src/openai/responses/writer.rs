@@ -19,7 +19,7 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, RunRecord};
 use super::super::answers::{describe_failure, write_answer, write_called};
 use super::super::chat_writer::count_tokens;
 use super::super::fault::OpenaiFault;
-use super::decision::{name_request, write_question};
+use super::decision::{name_request, write_request};
 use super::items::{CallItem, TextKind};
 use super::numbers::{EventNumber, PlacePart, RunPlace};
 use crate::limits;
@@ -88,6 +88,10 @@ pub(super) struct ResponseWriter {
     last: RunPlace,
     status: ResponseStatus,
     usage: Option<Value>,
+    /// The newest number.
+    number: Option<u64>,
+    /// How many texts began behind the newest event.
+    begun_texts: u32,
     ready: Vec<Value>,
 }
 
@@ -108,6 +112,8 @@ impl ResponseWriter {
             last,
             status: ResponseStatus::Running,
             usage: None,
+            number: None,
+            begun_texts: 0,
             ready: Vec::new(),
         };
         for (part, kind) in (0..).zip(["response.created", "response.in_progress"]) {
@@ -168,11 +174,23 @@ impl ResponseWriter {
     fn add(&mut self, place: RunPlace, part: u64, mut event: Value) {
         let number = EventNumber::new(place, part);
         if self.has.is_none_or(|has| has < number) {
+            // A program may say otherwise what it has said, without a record between: numbers rise all the same.
+            let number = number.write(self.head.begun).max(self.next_number());
+            self.number = Some(number);
             if let Some(fields) = event.as_object_mut() {
-                fields.insert("sequence_number".to_owned(), number.write(self.head.begun).into());
+                fields.insert("sequence_number".to_owned(), number.into());
             }
             self.ready.push(event);
         }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.number.map_or(0, |number| number + 1)
+    }
+
+    /// The last event of a stream that breaks off.
+    pub(super) fn write_fault(&self, fault: &OpenaiFault) -> Value {
+        fault.as_response_event(self.next_number())
     }
 
     /// Takes the next event of the run.
@@ -187,7 +205,7 @@ impl ResponseWriter {
                 }
                 let is_new = place.0 > self.head.from;
                 if is_new {
-                    self.last = place;
+                    (self.last, self.begun_texts) = (place, 0);
                 }
                 match event {
                     RunEvent::Thought { words, .. } if is_new => self.add_thought(&words, place),
@@ -195,7 +213,8 @@ impl ResponseWriter {
                     RunEvent::Returned { at, judgement, record } => {
                         self.end_call(&at, judgement, &record.1, (place, is_new));
                     }
-                    RunEvent::Ended { judgement, record } if is_new => {
+                    RunEvent::Ended { .. } if !is_new => self.status = ResponseStatus::Completed,
+                    RunEvent::Ended { judgement, record } => {
                         self.usage = write_usage(used);
                         self.end_run(judgement, &record.1, place);
                     }
@@ -210,7 +229,9 @@ impl ResponseWriter {
     fn take_text(&mut self, words: &str, place: RunPlace) {
         let base = self.last;
         if self.text.is_none() {
-            let id = format!("msg_{}.{}", base.0.0, base.1);
+            let more = if self.begun_texts > 0 { format!(".{}", self.begun_texts) } else { String::new() };
+            let id = format!("msg_{}.{}{more}", base.0.0, base.1);
+            self.begun_texts += 1;
             let index = self.open_text_item(TextKind::Message, &id, (base, PlacePart::Opens.first()));
             self.text = Some(TextItem { index, id, text: String::new(), base });
         }
@@ -258,16 +279,14 @@ impl ResponseWriter {
         };
         if let Some(has) = self.has.filter(|has| self.text.is_none() && is_open(has)) {
             let id = format!("msg_{}.{}", last.0.0, last.1);
+            // What had only begun is closed behind it.
+            let begun = u64::from(has.part >= PlacePart::Opens.first());
+            let (place, part) = ((has.place.0, has.place.1 + begun), PlacePart::Closes.first());
             let index = self.add_item(Value::Null);
-            self.close_text_item(
-                TextKind::Message,
-                (index, &id, "incomplete"),
-                "",
-                (has.place, PlacePart::Closes.first()),
-            );
+            self.close_text_item(TextKind::Message, (index, &id, "incomplete"), "", (place, part));
             self.leave_out(index);
             // It is closed, whatever comes now.
-            self.has = Some(EventNumber::new(has.place, PlacePart::Closes.first() + 2));
+            self.has = Some(EventNumber::new(place, part + 2));
         }
     }
 
@@ -430,8 +449,12 @@ impl ResponseWriter {
         let end = (position, step.saturating_add(1 + limits::SHOWN_REQUESTS as u64));
         for (at, one) in (1..).zip(waiting.iter().take(limits::SHOWN_REQUESTS)) {
             let place = (position, step.saturating_add(at));
+            let shown = (place, PlacePart::Asks.first());
+            let id = format!("msg_{}", name_request(one));
+            self.add_text_item(TextKind::Message, &id, &write_request(one), shown);
             match &one.about {
                 RequestSubject::Approval { element, payload, .. } => {
+                    let part = PlacePart::Decides.first();
                     let item = json!({
                         "id": name_request(one),
                         "type": "mcp_approval_request",
@@ -440,14 +463,10 @@ impl ResponseWriter {
                         "arguments": write_called(&self.organism, &one.listener, payload.as_bytes()),
                     });
                     let index = self.add_item(item.clone());
-                    self.add(place, PlacePart::Asks.first(), write_item_event("added", index, &item));
-                    self.add(place, PlacePart::Asks.first() + 1, write_item_event("done", index, &item));
+                    self.add(place, part, write_item_event("added", index, &item));
+                    self.add(place, part + 1, write_item_event("done", index, &item));
                 }
-                RequestSubject::Question { .. } => {
-                    let id = format!("msg_{}", name_request(one));
-                    let place = (place, PlacePart::Asks.first());
-                    self.add_text_item(TextKind::Message, &id, &write_question(one), place);
-                }
+                RequestSubject::Question { .. } => {}
             }
         }
         self.status = ResponseStatus::Completed;
