@@ -153,7 +153,7 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 17] = [
+const PINNED: [(&str, &str); 18] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
@@ -170,6 +170,7 @@ const PINNED: [(&str, &str); 17] = [
     ("playwright", "playwright/package-lock.json"),
     ("webhooks-npm", "webhooks-npm/package-lock.json"),
     ("aimock-npm", "aimock-npm/package-lock.json"),
+    ("clients-npm", "clients-npm/package-lock.json"),
     ("types-npm", "types-npm/package-lock.json"),
 ];
 
@@ -252,7 +253,7 @@ fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
         let are_safe = installs
             .iter()
             .all(|line| line.contains("/npm ci --prefix ") && line.contains(" --ignore-scripts "));
-        assert!(installs.len() == 6 && are_safe, "{installs:?}");
+        assert!(installs.len() == 7 && are_safe, "{installs:?}");
     }
     let tools = folder.path().join("target/tools");
     assert!(!tools.exists(), "it was told to print alone");
@@ -286,6 +287,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
             "playwright",
             "webhooks-npm",
             "aimock-npm",
+            "clients-npm",
             "types-npm",
         ],
     ] {
@@ -313,6 +315,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
                 "playwright",
                 "webhooks-npm",
                 "aimock-npm",
+                "clients-npm",
                 "types-npm",
             ],
         ),
@@ -349,7 +352,9 @@ fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_
 
 #[test]
 fn lock_files_of_npm_pin_every_package_and_name_no_registry() {
-    for name in ["mcp-npm", "mcp-inspector", "playwright", "webhooks-npm", "aimock-npm", "types-npm"] {
+    for name in
+        ["mcp-npm", "mcp-inspector", "playwright", "webhooks-npm", "aimock-npm", "clients-npm", "types-npm"]
+    {
         let read = |file: &str| std::fs::read_to_string(format!("tools/pinned/{name}/{file}")).unwrap();
         let wanted: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
         let lock: serde_json::Value = serde_json::from_str(&read("package-lock.json")).unwrap();

@@ -40,10 +40,13 @@ impl ChatClient {
 
     /// A program that uses the library.
     pub(super) fn start_program(folder: &Path, token: &str, program: &str) -> ChatClient {
-        let url = format!("http://{}/openai/v1", run_file(folder).address);
         let mut python = Command::new("python3");
-        python.args(["-c", program, &url, token]).env("PYTHONPATH", library());
-        let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        python.args(["-c", program, &find_url(folder), token]).env("PYTHONPATH", library());
+        ChatClient::start_command(python)
+    }
+
+    pub(super) fn start_command(mut command: Command) -> ChatClient {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, lines) = (child.stdin.take().unwrap(), lines(child.stdout.take().unwrap()));
         ChatClient { child, input, lines }
     }
@@ -76,6 +79,11 @@ impl ChatClient {
         self.send(wanted);
         self.end()
     }
+}
+
+/// Where the API of an organism is.
+pub(super) fn find_url(folder: &Path) -> String {
+    format!("http://{}/openai/v1", run_file(folder).address)
 }
 
 /// Where the library and what it needs are.

