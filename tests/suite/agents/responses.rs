@@ -237,8 +237,15 @@ fn g10_an_approval_item_decides_on_just_what_it_shows() {
     assert_eq!(client.ask(&json!({"get": answered["id"]}))["items"], answered["items"]);
     // It was decided: once more is the same, otherwise is refused.
     assert_eq!(client.ask(&decide(&request[1], true, &asked["id"]))["text"], "It is there.");
-    let other = client.ask(&decide(&request[1], false, &asked["id"]));
-    assert_eq!(other["body"]["code"], "approval.decided", "{other}");
+    let again = client.ask(&decide(&request[1], true, &asked["id"]));
+    assert!(
+        again["items"].as_array().unwrap().iter().all(|item| item[0] != "asks"),
+        "the rest alone: {again}"
+    );
+    for (id, approve) in [(&request[1], false), (&changed, true)] {
+        let other = client.ask(&decide(id, approve, &asked["id"]));
+        assert_eq!(other["body"]["code"], "approval.decided", "{other}");
+    }
     organism.interrupt();
 }
 

@@ -89,7 +89,7 @@ async fn begin_chat(
     let run = match TypedDecision::parse(&request.last) {
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
-            typed.decide_in_chat(&state, &client, (chats, &request.history), own.may_repeat).await?
+            typed.decide_in_chat(&state, &client, (chats, &request.history)).await?
         }
         None => {
             let receipt = send_last(&state, &sought, (entry, &request), own).await?;

@@ -1,6 +1,7 @@
 //! Decisions in a chat: what waits for the person is shown in a message of its own, and `/approve a1`, `/reject a1 WHY`
 //! or `/choose a1 WORD` as the last message decides. It counts only if the chat has shown just what waits.
 
+use systole_queries::decisions::{self, DecisionArguments};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::{CallPlace, RunEvent, RunFold, RunHistory};
 use systole_queries::thread_requests::list_held;
@@ -44,8 +45,8 @@ pub(super) struct DecisionPlace<'d> {
     pub(super) fix: String,
     /// The part of the client's request that it is in.
     pub(super) param: &'static str,
-    /// Whether the client says that it may be a repetition.
-    pub(super) may_repeat: bool,
+    /// Whether the client names that hash of what was decided.
+    pub(super) has_seen: &'d (dyn Fn(&str) -> bool + Send + Sync),
     /// Whether it is only looked whether it counts.
     pub(super) only_checks: bool,
 }
@@ -83,8 +84,8 @@ impl TypedDecision {
         TypedDecision { outcome: Some(outcome), request, words }
     }
 
-    /// Decides what waits in one of these runs, or shows it. If it was decided before, what shows it, an approval, and
-    /// an order that is sent again get the answer of the run.
+    /// Decides what waits in one of these runs, or shows it. If it was decided before, what shows it and the same
+    /// decision again get the rest of the run.
     pub(super) async fn decide(
         self,
         state: &HttpState,
@@ -101,12 +102,14 @@ impl TypedDecision {
             return refuse(Code::UnknownApproval, format!("{request} does not wait here"));
         };
         let receipt = read_receipt(&asked);
-        let Some(waiting) = waiting else {
-            let is_other = self.outcome.is_some_and(|outcome| outcome != DecisionOutcome::Approved);
-            if is_other && !place.may_repeat {
-                return refuse(Code::DecidedApproval, format!("{request} was decided before"));
+        let waiting = match waiting {
+            AskedRequest::Waiting(waiting) => *waiting,
+            AskedRequest::Decided(decided) => {
+                if !self.is_same(&decided) || !(place.has_seen)(&decided.hash) {
+                    return refuse(Code::DecidedApproval, format!("{request} was decided before"));
+                }
+                return Ok(DecidedRun { receipt, told: decided.at });
             }
-            return Ok(DecidedRun { receipt, told: Position::default() });
         };
         let Some(outcome) = self.outcome else { return Ok(DecidedRun { receipt, told }) };
         if !(place.is_shown)(&waiting) {
@@ -124,13 +127,27 @@ impl TypedDecision {
         }
     }
 
+    /// Whether that is what was decided.
+    fn is_same(&self, decided: &KnownDecision) -> bool {
+        let words = Some(self.words.as_str());
+        match self.outcome {
+            None => true,
+            Some(DecisionOutcome::Approved) => decided.outcome == "approved",
+            Some(DecisionOutcome::Rejected) => decided.outcome == "rejected",
+            Some(DecisionOutcome::Chosen) => {
+                decided.outcome == "chosen"
+                    && decided.choice.as_deref().is_none_or(|choice| words == Some(choice))
+            }
+            Some(DecisionOutcome::Amended) => false,
+        }
+    }
+
     /// The same in a chat with that history, by the messages that the request may belong to.
     pub(super) async fn decide_in_chat(
         self,
         state: &HttpState,
         client: &Name,
         (chats, history): (Vec<AskedChat>, &[ChatText]),
-        may_repeat: bool,
     ) -> Result<DecidedRun, OpenaiFault> {
         let is_shown = |waiting: &WaitingRequest| {
             let frame = write_frame(waiting);
@@ -141,9 +158,10 @@ impl TypedDecision {
         let place = DecisionPlace {
             messages,
             is_shown: &is_shown,
+            // A chat that asks again need not have shown it.
+            has_seen: &|_| true,
             fix,
             param: "messages",
-            may_repeat,
             only_checks: false,
         };
         self.decide(state, client, place).await
@@ -166,18 +184,56 @@ fn read_waiting(moment: &LogMoment) -> Result<Vec<WaitingRequest>, LogFault> {
     Ok(waiting)
 }
 
-/// The run of one of these messages that has asked for that decision, with the request if it still waits.
+/// A request to a person.
+enum AskedRequest {
+    Waiting(Box<WaitingRequest>),
+    Decided(KnownDecision),
+}
+
+/// What was decided.
+#[derive(Default)]
+struct KnownDecision {
+    outcome: String,
+    choice: Option<String>,
+    /// The hash of what was shown.
+    hash: String,
+    /// The position of its record.
+    at: Position,
+}
+
+/// What was decided on a request. Nothing if the log does not say.
+fn read_decision(reader: &dyn LogReader, request: PersonRequestId) -> Result<KnownDecision, LogFault> {
+    let wanted = DecisionArguments {
+        before: Some(PersonRequestId(request.0.saturating_add(1))),
+        ..DecisionArguments::default()
+    };
+    let found = decisions::list(reader, &wanted, 1)?.decisions.pop();
+    let Some(found) = found.filter(|one| one.id == request.to_string()) else {
+        return Ok(KnownDecision::default());
+    };
+    let record = ThreadId::parse(&found.thread).ok();
+    let record = record.map(|thread| reader.of_thread(&thread, found.seq, 1)).transpose()?;
+    let at = record.and_then(|mut page| page.pop()).map(|(position, _)| position);
+    let at = at.unwrap_or_default();
+    Ok(KnownDecision { outcome: found.outcome, choice: found.choice, hash: found.hash, at })
+}
+
+/// The run of one of these messages that has asked for that decision, and the request.
 fn find_run(
     moment: &LogMoment,
     messages: &[(ThreadId, u64)],
     request: PersonRequestId,
-) -> Result<Option<(Option<WaitingRequest>, PlacedRecord)>, LogFault> {
+) -> Result<Option<(AskedRequest, PlacedRecord)>, LogFault> {
     let reader = &*moment.reader;
     for (thread, seq) in messages {
         let Some(asked) = reader.of_thread(thread, *seq, 1)?.pop() else { continue };
         if has_asked(reader, &asked, request)? {
             let waiting = read_waiting(moment)?.into_iter().find(|one| one.id == request);
-            return Ok(Some((waiting, asked)));
+            let found = match waiting {
+                Some(waiting) => AskedRequest::Waiting(Box::new(waiting)),
+                None => AskedRequest::Decided(read_decision(&*moment.of_all(), request)?),
+            };
+            return Ok(Some((found, asked)));
         }
     }
     Ok(None)

@@ -82,7 +82,6 @@ async fn begin(
     let entry = find_entry(&organism, &client, &request.model)?;
     let place = state.messages.take_place(&client).map_err(refuse_later)?;
     let own = OwnOfRequest::read(headers)?;
-    let may_repeat = own.may_repeat;
     let ResponseRequest { work, place: wanted, model, streams, background, mut ignored } = request;
     let previous = match &wanted {
         WantedPlace::Behind(id) => Some(id.to_string()),
@@ -96,7 +95,7 @@ async fn begin(
             let sought = SoughtResponse { front, client: client.clone(), organism, hash, own, wanted };
             send(&state, door, (sought, entry), (asked, &mut ignored)).await?
         }
-        WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted), may_repeat).await?,
+        WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted)).await?,
     };
     let open = OpenResponse::open(&state, &client, id, None).await?.answer_request(background, previous);
     Ok(BegunResponse { open, form: WantedForm { streams, background, ignored }, place })
@@ -152,7 +151,6 @@ async fn decide(
     state: &HttpState,
     client: &Name,
     (decisions, wanted): (Vec<NamedDecision>, WantedPlace),
-    may_repeat: bool,
 ) -> Result<ResponseId, OpenaiFault> {
     let (front, owner) = (state.front.clone(), client.clone());
     let messages = read_log(move || {
@@ -178,12 +176,13 @@ async fn decide(
     for only_checks in [true, false] {
         for NamedDecision { typed, id } in &decisions {
             let is_shown = |waiting: &WaitingRequest| name_request(waiting) == *id;
+            let has_seen = |hash: &str| id.split_once('.').is_some_and(|(_, seen)| hash.starts_with(seen));
             let place = DecisionPlace {
                 messages: messages.clone(),
                 is_shown: &is_shown,
+                has_seen: &has_seen,
                 fix: "read the response again, and decide on what it shows".to_owned(),
                 param: "input",
-                may_repeat,
                 only_checks,
             };
             let run = typed.clone().decide(state, client, place).await?;
