@@ -47,7 +47,11 @@ def watch(stream, leave):
         if event.type == "response.output_item.done" and event.item.type == "message":
             if event.item.status == "incomplete":
                 texts.pop(event.item.id, None)
-        print(json.dumps({"event": event.type, "number": number, "delta": getattr(event, "delta", None)}), flush=True)
+        item = getattr(event, "item", None)
+        told = {"event": event.type, "number": number, "delta": getattr(event, "delta", None)}
+        told["item"] = item.id if item else getattr(event, "item_id", None)
+        told["status"] = getattr(item, "status", None)
+        print(json.dumps(told), flush=True)
         if hasattr(event, "response"):
             final = event.response
         if leave and heard == leave:

@@ -1,6 +1,8 @@
 //! Responses and conversations, by the OpenAI client of another author: asked for whole, in pieces and later; cut, killed
 //! and gone on with; decided, stopped, and continued.
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use systole_mock_model::AnswerEnd;
 
 use super::chats::{ChatClient, DECIDES, HELD, OPEN, SEARCHES, WEB, find_url, house, run_with_web};
-use super::house::AgentHouse;
+use super::house::{AgentHouse, AgentPlan};
 use crate::program::{PATIENCE, ask, run_file};
 
 const CLIENT: &str = include_str!("response_client.py");
@@ -276,6 +278,75 @@ fn g10_an_answer_that_the_model_begins_anew_is_an_item_of_its_own() {
     assert_eq!(said["final"]["text"], "Other words at last.");
     let again = client.ask(&json!({"whole": {"input": "What?"}}));
     assert_eq!(again["text"], "Other words at last.", "{again}");
+    organism.interrupt();
+}
+
+/// The texts of the messages that a client has after these events.
+fn show_texts(events: &[Value]) -> Vec<String> {
+    let mut texts: Vec<(Value, String)> = Vec::new();
+    for event in events {
+        let item = &event["item"];
+        if event["event"] == "response.output_text.delta" {
+            let delta = event["delta"].as_str().unwrap();
+            match texts.iter_mut().find(|(known, _)| known == item) {
+                Some((_, text)) => text.push_str(delta),
+                None => texts.push((item.clone(), delta.to_owned())),
+            }
+        }
+        if event["event"] == "response.output_item.done" && event["status"] == "incomplete" {
+            texts.retain(|(known, _)| known != item);
+        }
+    }
+    texts.into_iter().map(|(_, text)| text).collect()
+}
+
+#[test]
+fn g10_a_child_that_works_beside_an_answer_makes_no_text_wrong() {
+    let gate = TcpListener::bind("127.0.0.1:0").unwrap();
+    let env = format!("{{DOOR: \"{}\"}}", gate.local_addr().unwrap().port());
+    let spawns =
+        "{say: I look., call: {spawn_thread: {label: side, tool: search, arguments: {query: moon}}}}";
+    let replies = format!("- {spawns}\n- {HELD}");
+    let house =
+        AgentHouse::build(&AgentPlan { replies: &replies, rest: OPEN, env: &env, ..AgentPlan::default() });
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    client.0.send(&json!({"stream": {"input": "Where is the moon?"}}));
+    let mut events = Vec::new();
+    let read_to = |client: &Responses, events: &mut Vec<Value>, is_it: &dyn Fn(&Value) -> bool| loop {
+        let event = client.next().unwrap_or_else(|end| panic!("it has ended: {end} {events:?}"));
+        events.push(event.clone());
+        if is_it(&event) {
+            return event;
+        }
+    };
+    // The child's answer comes between the words of its parent's.
+    let first =
+        |event: &Value| event["event"] == "response.output_text.delta" && event["item"] != Value::Null;
+    read_to(&client, &mut events, &|event| {
+        first(event) && event["delta"].as_str().unwrap().starts_with("First")
+    });
+    gate.accept().unwrap().0.write_all(b"\n").unwrap();
+    read_to(&client, &mut events, &|event| event["event"] == "response.mcp_call.completed");
+    house.mock.release();
+    let said = loop {
+        match client.next() {
+            Ok(event) => events.push(event),
+            Err(said) => break said,
+        }
+    };
+    let answer = "First words come. And then the rest.";
+    let id = &said["said"]["id"];
+    assert_eq!(
+        (said["said"]["final"]["text"].as_str(), show_texts(&events)),
+        (Some(answer), vec![answer.to_owned()]),
+        "{events:#?}"
+    );
+    for at in 1..=events.len() {
+        let rest = client.list_events(&json!({"watch": [id, events[at - 1]["number"]]}));
+        let all = [&events[..at], &rest].concat();
+        assert_eq!(show_texts(&all), [answer], "cut behind {}, then {rest:#?}", events[at - 1]);
+    }
     organism.interrupt();
 }
 

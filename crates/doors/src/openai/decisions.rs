@@ -135,8 +135,7 @@ impl TypedDecision {
             Some(DecisionOutcome::Approved) => decided.outcome == "approved",
             Some(DecisionOutcome::Rejected) => decided.outcome == "rejected",
             Some(DecisionOutcome::Chosen) => {
-                decided.outcome == "chosen"
-                    && decided.choice.as_deref().is_none_or(|choice| words == Some(choice))
+                decided.outcome == "chosen" && decided.choice.as_deref().or(decided.note.as_deref()) == words
             }
             Some(DecisionOutcome::Amended) => false,
         }
@@ -195,6 +194,7 @@ enum AskedRequest {
 struct KnownDecision {
     outcome: String,
     choice: Option<String>,
+    note: Option<String>,
     /// The hash of what was shown.
     hash: String,
     /// The position of its record.
@@ -215,7 +215,7 @@ fn read_decision(reader: &dyn LogReader, request: PersonRequestId) -> Result<Kno
     let record = record.map(|thread| reader.of_thread(&thread, found.seq, 1)).transpose()?;
     let at = record.and_then(|mut page| page.pop()).map(|(position, _)| position);
     let at = at.unwrap_or_default();
-    Ok(KnownDecision { outcome: found.outcome, choice: found.choice, hash: found.hash, at })
+    Ok(KnownDecision { outcome: found.outcome, choice: found.choice, note: found.note, hash: found.hash, at })
 }
 
 /// The run of one of these messages that has asked for that decision, and the request.

@@ -186,7 +186,11 @@ async fn decide(
                 only_checks,
             };
             let run = typed.clone().decide(state, client, place).await?;
-            decided = Some(decided.filter(|_| !only_checks).unwrap_or(run));
+            // What comes of any of them is told.
+            decided = match decided {
+                Some(known) if known.told <= run.told => Some(known),
+                _ => Some(run),
+            };
         }
     }
     let decided = decided.and_then(|run| Some((RunId::of_receipt(&run.receipt)?, run.told)));

@@ -89,7 +89,9 @@ async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Resp
         if let Some((thread, call)) = open.read_run() {
             match state.front.stop_run(client.clone(), thread, call).await {
                 // What is over needs no end.
-                Some(SenderReply::Refused(refusal)) if refusal.code != Code::ClosedCall => {
+                Some(SenderReply::Refused(refusal))
+                    if !matches!(refusal.code, Code::ClosedCall | Code::EndedThread) =>
+                {
                     return Err(OpenaiFault::from_refusal(&refusal));
                 }
                 Some(_) => {}

@@ -1,5 +1,7 @@
 //! The body of `POST /responses`: what it asks or decides, where, and what of it is refused or ignored.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -162,12 +164,10 @@ impl ResponseRequest {
         let choice = last.as_ref().and_then(|last| NamedDecision::parse_choice(&last.text));
         let (streams, ignored) = (sent.stream.unwrap_or(false), list_ignored(&sent.other));
         let work = match (last, choice) {
-            (_, Some(choice)) => {
-                read.decisions.push(choice);
-                WantedWork::Decide(read.decisions)
-            }
+            (_, Some(choice)) if read.decisions.is_empty() => WantedWork::Decide(vec![choice]),
+            (_, Some(_)) => return Err(refuse_input("an answer to a question comes alone")),
             // What a client sends back of the conversation beside its decisions is on record.
-            _ if !read.decisions.is_empty() => WantedWork::Decide(read.decisions),
+            _ if !read.decisions.is_empty() => WantedWork::Decide(check_decisions(read.decisions)?),
             (Some(last), None) => {
                 let systems = sent.instructions.into_iter().filter(|text| !text.trim().is_empty());
                 let wanted = WantedAnswer {
@@ -193,6 +193,16 @@ impl ResponseRequest {
             ignored,
         })
     }
+}
+
+/// Each request is decided once.
+fn check_decisions(decisions: Vec<NamedDecision>) -> Result<Vec<NamedDecision>, OpenaiFault> {
+    let ids: BTreeSet<&str> = decisions.iter().map(|one| one.id.as_str()).collect();
+    if ids.len() < decisions.len() || ids.len() > limits::SHOWN_REQUESTS {
+        let most = limits::SHOWN_REQUESTS;
+        return Err(refuse_input(format!("a request has at most {most} decisions, one of each id")));
+    }
+    Ok(decisions)
 }
 
 fn read_place(
@@ -251,7 +261,7 @@ mod tests {
         assert_eq!((asked.last.as_str(), asked.history.len(), asked.systems.len()), ("c", 2, 1));
         let decides =
             json!({"type": "mcp_approval_response", "approval_request_id": "a1.00", "approve": true});
-        let read = parse(json!({"model": "m", "input": [decides], "conversation": {"id": "conv_x"}}));
+        let read = parse(json!({"model": "m", "input": [decides.clone()], "conversation": {"id": "conv_x"}}));
         let read = read.unwrap();
         assert!(matches!(&read.work, WantedWork::Decide(all) if all.len() == 1));
         assert_eq!(read.place, WantedPlace::Conversation(ThreadName::parse("conv.x").unwrap()));
@@ -265,6 +275,11 @@ mod tests {
             (json!({"model": "m", "input": "a", "tools": [{"type": "web_search"}]}), "tools"),
             (json!({"model": "m", "input": "a", "previous_response_id": "resp_x"}), "previous_response_id"),
             (json!({"model": "m", "input": "a", "conversation": "other"}), "conversation"),
+            (json!({"model": "m", "input": [decides, decides], "conversation": "conv_x"}), "input"),
+            (
+                json!({"model": "m", "input": [decides, {"role": "user", "content": "/choose a2.00 b"}]}),
+                "input",
+            ),
         ] {
             let fault = parse(body).err().expect("it is refused").as_json();
             assert_eq!(fault["error"]["param"], param, "{fault}");

@@ -92,7 +92,8 @@ impl SoughtResponse {
         FoundPlace::Thread { thread, is_new: true, before, open: None }
     }
 
-    /// The newest message that is the same request: the last one of its thread, or one that opened its own.
+    /// The newest message that is the same request: the last one of its thread, one that is worked on, or one that opened
+    /// a thread of its own.
     fn find_repeated(&self, said: &Transcript) -> Result<Option<RunId>, LogFault> {
         let now = WallClock.now();
         let is_same = |turn: &&TranscriptTurn| {
@@ -102,8 +103,11 @@ impl SoughtResponse {
             key.is_some_and(|key| self.hash.has_key(key)) && is_recent && h.from == self.client
         };
         // The same may be said twice in a thread.
-        let most = if self.own.is_named { said.turns.len() } else { 1 };
-        if let Some(turn) = said.turns.iter().rev().take(most).find(is_same) {
+        let may_repeat = |(at, turn): &(usize, &TranscriptTurn)| {
+            self.own.is_named || turn.end.is_none() || at + 1 == said.turns.len()
+        };
+        let turns = said.turns.iter().enumerate().rev().filter(may_repeat).map(|(_, turn)| turn);
+        if let Some(turn) = { turns }.find(is_same) {
             return Ok(Some(RunId::of_message(&turn.asked)));
         }
         for (_, thread) in list_named(&self.front, &self.client, self.hash.alone_prefix())? {

@@ -84,6 +84,8 @@ pub(super) struct ResponseWriter {
     /// The open calls, and where their items are.
     calls: BTreeMap<CallPlace, (CallItem, Option<usize>)>,
     text: Option<TextItem>,
+    /// A text that something else came between. It begins again behind that.
+    cut: Option<String>,
     /// The newest event that has a place.
     last: RunPlace,
     status: ResponseStatus,
@@ -109,6 +111,7 @@ impl ResponseWriter {
             items: Vec::new(),
             calls: BTreeMap::new(),
             text: None,
+            cut: None,
             last,
             status: ResponseStatus::Running,
             usage: None,
@@ -188,9 +191,10 @@ impl ResponseWriter {
         self.number.map_or(0, |number| number + 1)
     }
 
-    /// The last event of a stream that breaks off.
+    /// The last event of a stream that breaks off. The stream goes on behind the number before it.
     pub(super) fn write_fault(&self, fault: &OpenaiFault) -> Value {
-        fault.as_response_event(self.next_number())
+        let has = self.has.map(|has| has.write(self.head.begun));
+        fault.as_response_event(self.number.or(has).unwrap_or_default())
     }
 
     /// Takes the next event of the run.
@@ -198,12 +202,19 @@ impl ResponseWriter {
         let place = cursor.map(|cursor| (cursor.position(), cursor.step()));
         match (event, place) {
             (RunEvent::Text(words), Some(place)) => self.take_text(&words, place),
-            (RunEvent::Retract, _) => self.take_text_back(),
+            (RunEvent::Retract, _) => {
+                self.cut = None;
+                self.take_text_back();
+            }
             (event, Some(place)) => {
                 if self.has.is_some_and(|has| has.place < place) {
                     self.close_lost_text();
                 }
                 let is_new = place.0 > self.head.from;
+                if !matches!(event, RunEvent::Ended { .. }) {
+                    // A number says how many bytes came behind one event, so nothing comes between them.
+                    self.cut = self.take_text_back().or(self.cut.take());
+                }
                 if is_new {
                     (self.last, self.begun_texts) = (place, 0);
                 }
@@ -228,6 +239,8 @@ impl ResponseWriter {
 
     fn take_text(&mut self, words: &str, place: RunPlace) {
         let base = self.last;
+        let whole = self.cut.take().map(|cut| cut + words);
+        let words = whole.as_deref().unwrap_or(words);
         if self.text.is_none() {
             let more = if self.begun_texts > 0 { format!(".{}", self.begun_texts) } else { String::new() };
             let id = format!("msg_{}.{}{more}", base.0.0, base.1);
@@ -254,18 +267,14 @@ impl ResponseWriter {
         }
     }
 
-    /// What was sent of a text does not count.
-    fn take_text_back(&mut self) {
-        if let Some(TextItem { index, id, text, base }) = self.text.take() {
-            let place = (base.0, base.1.saturating_add(text.len() as u64));
-            self.close_text_item(
-                TextKind::Message,
-                (index, &id, "incomplete"),
-                &text,
-                (place, PlacePart::Closes.first()),
-            );
-            self.leave_out(index);
-        }
+    /// What was sent of a text does not count. Returns it.
+    fn take_text_back(&mut self) -> Option<String> {
+        let TextItem { index, id, text, base } = self.text.take()?;
+        let place = (base.0, base.1.saturating_add(text.len() as u64));
+        let place = (place, PlacePart::Closes.first());
+        self.close_text_item(TextKind::Message, (index, &id, "incomplete"), &text, place);
+        self.leave_out(index);
+        Some(text)
     }
 
     /// A text that the client has begun to get, and that was taken back since, ends for it too.
@@ -421,6 +430,9 @@ impl ResponseWriter {
 
     fn end_run(&mut self, judgement: CallJudgement, record: &Record, place: RunPlace) {
         let answer = write_answer(&self.organism, judgement, record);
+        if answer.is_some() && self.cut.is_some() {
+            self.take_text("", (place.0, place.1.saturating_sub(1)));
+        }
         match (answer, self.text.take()) {
             (Some(_), Some(TextItem { index, id, text, .. })) => {
                 self.close_text_item(TextKind::Message, (index, &id, "completed"), &text, (place, 0));
