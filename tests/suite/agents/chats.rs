@@ -480,6 +480,7 @@ fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
         ("GET", "/openai/v1/models/shop", &[], 200, Value::Null),
         ("GET", "/openai/v1/models/shp", &[], 404, json!("model_not_found")),
         ("POST", "/openai/v1/files", &[], 404, json!("unknown_url")),
+        ("POST", "/openai/v1/conversations", &[], 400, json!("invalid_request")),
         ("DELETE", "/openai/v1/responses/resp_a", &[], 405, json!("method_not_allowed")),
         ("GET", "/openai/v1/responses/resp_a", &[], 404, json!("response_not_found")),
         ("DELETE", "/openai/v1/models/shop", &[], 405, json!("method_not_allowed")),

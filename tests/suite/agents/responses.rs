@@ -86,7 +86,7 @@ fn g10_a_response_is_given_whole_in_pieces_and_again() {
     let third = client.ask(&json!({"stream": {"input": "third?", "previous_response_id": second["id"]}}));
     assert_eq!(third["texts"].as_object().unwrap().values().collect::<Vec<_>>(), ["Three."], "{third}");
     assert_eq!(third["kinds"][0], "response.created", "{third}");
-    // What is behind an older response is told to a new thread.
+    // A message behind an older response opens a new thread, and begins with what was said up to there.
     let branch = client.ask(&json!({"create": {"input": "or?", "previous_response_id": first["id"]}}));
     assert_eq!(branch["text"], "Branch.");
     let asked = last_request(&house);

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::chat_hash::ChatHash;
 use super::chat_message::write_message;
@@ -22,6 +22,7 @@ use super::chunks::{ChunkEvents, ChunkFrame};
 use super::decisions::{DecidedRun, RunRequests, TypedDecision, announce_frame, write_frame};
 use super::fault::{OpenaiFault, refuse_later};
 use super::models::find_entry;
+use super::shared_work::{finish_work, write_headers};
 use crate::api_types::ApiReceipt;
 use crate::http_state::{ApiCall, HttpState};
 use crate::inbound::{self, UnreadBody};
@@ -45,16 +46,10 @@ pub(super) async fn complete_chat(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (sender, begun) = oneshot::channel();
-    // What has begun to be sent is kept, also if its client leaves.
-    let work = async move {
-        let _left = sender.send(begin_chat(state, client, &door, &headers, body).await);
-    };
-    let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
-    match begun.await {
-        Ok(Ok((chat, wanted))) => chat.answer(wanted).await,
-        Ok(Err(fault)) => fault.into_answer(),
-        Err(_) => OpenaiFault::from_refusal(&describe_stopping()).into_answer(),
+    // What has begun to be sent is kept.
+    match finish_work(async move { begin_chat(state, client, &door, &headers, body).await }).await {
+        Ok((chat, wanted)) => chat.answer(wanted).await,
+        Err(fault) => fault.into_answer(),
     }
 }
 
@@ -181,15 +176,7 @@ fn read_chat_headers(organism: &Composition, headers: &HeaderMap) -> Vec<String>
 
 impl OpenChat {
     async fn answer(self, wanted: WantedAnswer) -> Response {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [("systole-thread", &self.receipt.thread), ("systole-ignored", &wanted.ignored)]
-        {
-            if let Ok(value) = HeaderValue::from_str(value)
-                && !value.is_empty()
-            {
-                headers.insert(HeaderName::from_static(name), value);
-            }
-        }
+        let headers = write_headers(&self.receipt.thread, &wanted.ignored);
         let shows = self.state.front.composition().doors.openai.as_ref().map(|openai| openai.shows);
         let mut writer = ChatWriter::new(shows.unwrap_or_default());
         let frame = ChunkFrame::new(&self.receipt, wanted.model.clone());

@@ -5,9 +5,10 @@ use axum::http::HeaderMap;
 
 use super::chat_hash::{ChatHash, mark_key};
 use super::chat_request::ChatText;
-use super::chat_threads::{AskedChat, ChatThreads, read_answer, unread};
+use super::chat_threads::{AskedChat, ChatThreads, read_answer};
 use super::decisions::TypedDecision;
 use super::fault::{OpenaiFault, refuse_later};
+use super::shared_work::unread;
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Clock as _;

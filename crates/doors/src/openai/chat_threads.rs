@@ -11,7 +11,6 @@ use tokio::sync::Mutex as OrderlyMutex;
 
 use super::answers::write_answer;
 use super::chat_hash::{ChatHash, is_chosen};
-use super::fault::{OpenaiFault, refuse_later};
 use super::sending_requests::SendingRequests;
 use crate::http_state::BodySeats;
 use crate::limits;
@@ -187,11 +186,6 @@ struct ReadChat {
     chat: AskedChat,
     /// Whether it is the newest of a thread that has not ended.
     is_newest: bool,
-}
-
-/// That the log cannot be read.
-pub(super) fn unread(fault: LogFault) -> OpenaiFault {
-    refuse_later(format!("the log cannot be read: {fault}"))
 }
 
 /// The threads of a client whose names begin so, the newest first.

@@ -18,6 +18,7 @@ mod fault;
 mod models;
 mod responses;
 mod sending_requests;
+mod shared_work;
 
 use std::sync::Arc;
 

@@ -1,16 +1,19 @@
 //! Conversations: names of threads. `conv_X` is the thread `@conv.X` of the client, which the first message to it opens.
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::answers::{write_answer, write_called};
 use super::super::api_time::count_seconds;
-use super::super::chat_threads::{find_named, unread};
+use super::super::chat::read_body;
+use super::super::chat_threads::find_named;
 use super::super::fault::{OpenaiFault, refuse_later};
+use super::super::shared_work::read_blocking;
 use super::fields::{PathId, QueryPairs, SentFields};
 use super::items::{TextKind, write_asked, write_list};
 use crate::http_state::{ApiCall, HttpState};
@@ -66,19 +69,32 @@ fn write_conversation(id: &str, created: u64) -> Value {
 }
 
 /// Makes the name of a conversation. Nothing is on record until something is said in it.
-pub(super) async fn create_conversation(body: Bytes) -> Response {
-    let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if sent.get("items").and_then(Value::as_array).is_some_and(|items| !items.is_empty()) {
-        let words = "a conversation begins empty: send its first items with the first response";
-        return OpenaiFault::refuse_request("items", words).into_answer();
-    }
-    match draw_hex() {
-        Ok(drawn) => {
-            let id = format!("{ID}{}", drawn.chars().take(24).collect::<String>());
-            Json(write_conversation(&id, count_seconds(WallClock.now()))).into_response()
+pub(super) async fn create_conversation(headers: HeaderMap, body: Body) -> Result<Json<Value>, Response> {
+    let create = async {
+        let body = read_body(&headers, body).await?;
+        let sent: SentConversation = if body.is_empty() {
+            SentConversation::default()
+        } else {
+            let refuse = |error| format!("the body is not a conversation: {error}");
+            serde_json::from_slice(&body)
+                .map_err(|error| OpenaiFault::refuse_request("items", refuse(error)))?
+        };
+        if !sent.items.unwrap_or_default().is_empty() {
+            let words = "a conversation begins empty: send its first items with the first response";
+            return Err(OpenaiFault::refuse_request("items", words));
         }
-        Err(error) => refuse_later(error.to_string()).into_answer(),
-    }
+        let drawn = draw_hex().map_err(|error| refuse_later(error.to_string()))?;
+        let id = format!("{ID}{}", drawn.chars().take(24).collect::<String>());
+        Ok(Json(write_conversation(&id, count_seconds(WallClock.now()))))
+    };
+    create.await.map_err(OpenaiFault::into_answer)
+}
+
+/// What a new conversation is to have.
+#[derive(Default, Deserialize)]
+struct SentConversation {
+    #[serde(default)]
+    items: Option<Vec<Value>>,
 }
 
 /// What was said in a conversation.
@@ -88,12 +104,11 @@ async fn read_conversation(
     name: ThreadName,
 ) -> Result<Option<Transcript>, OpenaiFault> {
     let (front, client) = (state.front.clone(), client.clone());
-    let read = tokio::task::spawn_blocking(move || {
+    read_blocking(move || {
         let thread = find_named(&front, &client, &name)?;
         thread.map(|thread| Transcript::read(&**front.reader(), &thread, 1)).transpose()
-    });
-    let read = read.await.map_err(|end| refuse_later(end.to_string()))?;
-    read.map_err(unread)
+    })
+    .await
 }
 
 fn read_path(id: PathId) -> Result<(String, ThreadName), OpenaiFault> {

@@ -4,34 +4,32 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use tokio::sync::oneshot;
 
 use super::super::chat::{read_body, send_message};
 use super::super::chat_hash::ChatHash;
 use super::super::chat_message::write_message;
 use super::super::chat_placing::OwnOfRequest;
 use super::super::chat_request::ChatRequest;
-use super::super::chat_threads::{ChatDoor, find_named, unread};
+use super::super::chat_threads::{ChatDoor, find_named};
 use super::super::decisions::{DecidedRun, DecisionPlace};
 use super::super::fault::{OpenaiFault, refuse_later};
 use super::super::models::find_entry;
+use super::super::shared_work::{finish_work, read_blocking, write_headers};
 use super::decision::{NamedDecision, name_request};
 use super::following::OpenResponse;
 use super::request::{ResponseRequest, WantedPlace, WantedWork};
 use super::response_id::ResponseId;
 use super::sending::{FoundPlace, SoughtResponse};
 use crate::http_state::HttpState;
-use crate::request_refusals::describe_stopping;
 use crate::run_id::RunId;
 use crate::shared_places::SharedPlace;
 use crate::transcript::Transcript;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::ports::Position;
 use systole_queries::persons::WaitingRequest;
-use systole_system::tasks::{TaskKind, start_task};
 
 /// How a response is to be given.
 struct WantedForm {
@@ -55,20 +53,14 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (sender, begun) = oneshot::channel();
-    // What has begun to be sent is kept, also if its client leaves.
-    let work = async move {
-        let _left = sender.send(begin(state, client, &door, &headers, body).await);
-    };
-    let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
-    match begun.await {
-        Ok(Ok(begun)) => begun.answer().await,
-        Ok(Err(fault)) => fault.into_answer(),
-        Err(_) => OpenaiFault::from_refusal(&describe_stopping()).into_answer(),
+    // What has begun to be sent is kept.
+    match finish_work(async move { begin_response(state, client, &door, &headers, body).await }).await {
+        Ok(begun) => begun.answer().await,
+        Err(fault) => fault.into_answer(),
     }
 }
 
-async fn begin(
+async fn begin_response(
     state: Arc<HttpState>,
     client: Name,
     door: &ChatDoor,
@@ -97,16 +89,8 @@ async fn begin(
         }
         WantedWork::Decide(decisions) => decide(&state, &client, (decisions, wanted)).await?,
     };
-    let open = OpenResponse::open(&state, &client, id, None).await?.answer_request(background, previous);
+    let open = OpenResponse::find(&state, &client, id, None).await?.answer_request(background, previous);
     Ok(BegunResponse { open, form: WantedForm { streams, background, ignored }, place })
-}
-
-/// Reads the log without blocking.
-async fn read_log<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, LogFault> + Send + 'static,
-) -> Result<T, OpenaiFault> {
-    let read = tokio::task::spawn_blocking(read).await;
-    read.map_err(|end| refuse_later(end.to_string()))?.map_err(unread)
 }
 
 /// Sends the message to its thread. The same request again is sent once.
@@ -120,7 +104,7 @@ async fn send(
     let _held = lock.lock().await;
     let key = sought.hash.make_key(&sought.own.mark).map_err(refuse_later)?;
     let (client, organism) = (sought.client.clone(), sought.organism.clone());
-    let (thread, is_new, open) = match read_log(move || sought.find_place()).await? {
+    let (thread, is_new, open) = match read_blocking(move || sought.find_place()).await? {
         FoundPlace::Sent(run) => return Ok(ResponseId { run, from: Position::default() }),
         FoundPlace::Thread { thread, is_new, before, open } => {
             asked.history.splice(0..0, before);
@@ -132,7 +116,7 @@ async fn send(
     };
     if let Some(run) = open {
         let id = ResponseId { run, from: Position::default() };
-        OpenResponse::open(state, &client, id, None).await?.refuse_waiting().await?;
+        OpenResponse::find(state, &client, id, None).await?.refuse_waiting().await?;
     }
     if !is_new && !asked.systems.is_empty() {
         // They were told with the first message of the thread.
@@ -146,14 +130,14 @@ async fn send(
     Ok(ResponseId { run, from: Position::default() })
 }
 
-/// Decides what waits in a conversation or behind a response. The run that goes on is told from there.
+/// Decides what waits in a conversation or behind a response. The new response shows what its run does from then on.
 async fn decide(
     state: &HttpState,
     client: &Name,
     (decisions, wanted): (Vec<NamedDecision>, WantedPlace),
 ) -> Result<ResponseId, OpenaiFault> {
     let (front, owner) = (state.front.clone(), client.clone());
-    let messages = read_log(move || {
+    let messages = read_blocking(move || {
         let reader = &**front.reader();
         let thread = match &wanted {
             WantedPlace::New => return Ok(None),
@@ -186,7 +170,7 @@ async fn decide(
                 only_checks,
             };
             let run = typed.clone().decide(state, client, place).await?;
-            // What comes of any of them is told.
+            // The response begins with the first of them.
             decided = match decided {
                 Some(known) if known.told <= run.told => Some(known),
                 _ => Some(run),
@@ -201,14 +185,7 @@ async fn decide(
 impl BegunResponse {
     async fn answer(self) -> Response {
         let BegunResponse { open, form, place } = self;
-        let mut headers = HeaderMap::new();
-        for (name, value) in [("systole-thread", open.thread()), ("systole-ignored", &form.ignored)] {
-            if let Ok(value) = HeaderValue::from_str(value)
-                && !value.is_empty()
-            {
-                headers.insert(HeaderName::from_static(name), value);
-            }
-        }
+        let headers = write_headers(open.thread(), &form.ignored);
         if form.streams {
             return (headers, open.stream(place)).into_response();
         }

@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::super::api_time::count_seconds;
-use super::super::chat_threads::unread;
 use super::super::decisions::RunRequests;
 use super::super::fault::{OpenaiFault, refuse_later};
+use super::super::shared_work::{read_blocking, unread};
 use super::conversations;
 use super::decision::write_request;
 use super::numbers::EventNumber;
@@ -47,15 +47,14 @@ pub(super) struct OpenResponse {
 
 impl OpenResponse {
     /// Finds a response. One of another client is one that never was.
-    pub(super) async fn open(
+    pub(super) async fn find(
         state: &Arc<HttpState>,
         client: &Name,
         id: ResponseId,
         has: Option<u64>,
     ) -> Result<OpenResponse, OpenaiFault> {
         let (reader, owner, run) = (state.front.reader().clone(), client.clone(), id.run.clone());
-        let found = tokio::task::spawn_blocking(move || run.find_message(&*reader, &owner)).await;
-        let found = found.map_err(|end| refuse_later(end.to_string()))?.map_err(unread)?;
+        let found = read_blocking(move || run.find_message(&*reader, &owner)).await?;
         let is_after = |asked: &PlacedRecord| {
             id.from == Position::default() || (asked.0..=state.front.end()).contains(&id.from)
         };

@@ -23,8 +23,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::chat_threads::ChatDoor;
-use super::fault::OpenaiFault;
-use super::fault::refuse_later;
+use super::fault::{OpenaiFault, refuse_later};
 use crate::door_row::DoorRoute;
 use crate::http_state::ApiCall;
 use fields::{PathId, QueryPairs, SentFields};
@@ -72,7 +71,7 @@ async fn show_response(ApiCall { state, client }: ApiCall, id: PathId, query: Qu
             let words = "starting_after goes on with a stream: add stream=true";
             return Err(OpenaiFault::refuse_request("starting_after", words));
         }
-        let open = OpenResponse::open(&state, &client, id, after).await?;
+        let open = OpenResponse::find(&state, &client, id, after).await?;
         if streams {
             let place = state.messages.take_place(&client).map_err(refuse_later)?;
             return Ok(open.stream(place));
@@ -85,7 +84,7 @@ async fn show_response(ApiCall { state, client }: ApiCall, id: PathId, query: Qu
 async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Response {
     let cancel = async {
         let id = read_path(id)?;
-        let open = OpenResponse::open(&state, &client, id.clone(), None).await?;
+        let open = OpenResponse::find(&state, &client, id.clone(), None).await?;
         if let Some((thread, call)) = open.read_run() {
             match state.front.stop_run(client.clone(), thread, call).await {
                 // What is over needs no end.
@@ -98,7 +97,7 @@ async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Resp
                 None => return Err(refuse_later("the organism stops".to_owned())),
             }
         }
-        let open = OpenResponse::open(&state, &client, id, None).await?;
+        let open = OpenResponse::find(&state, &client, id, None).await?;
         Ok(Json(open.read_now().await?.write_response()).into_response())
     };
     cancel.await.unwrap_or_else(OpenaiFault::into_answer)
@@ -106,7 +105,7 @@ async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Resp
 
 async fn list_input(ApiCall { state, client }: ApiCall, id: PathId) -> Result<Json<Value>, Response> {
     let list = async {
-        let open = OpenResponse::open(&state, &client, read_path(id)?, None).await?;
+        let open = OpenResponse::find(&state, &client, read_path(id)?, None).await?;
         Ok(Json(write_list(
             vec![conversations::write_question_item(state.front.composition(), &open.asked)],
             false,

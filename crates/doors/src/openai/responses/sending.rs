@@ -38,7 +38,7 @@ pub(super) enum FoundPlace {
     Thread {
         thread: String,
         is_new: bool,
-        /// What was said elsewhere, and is told with the message.
+        /// What was said elsewhere. The message begins with it.
         before: Vec<ChatText>,
         /// The run before it, if that is not over.
         open: Option<RunId>,
