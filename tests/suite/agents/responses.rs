@@ -272,10 +272,15 @@ fn g10_an_answer_that_the_model_begins_anew_is_an_item_of_its_own() {
     let house = house(&[cut, other, cut, other], OPEN);
     let organism = house.run();
     let mut client = Responses::start(&house);
-    let said = client.ask(&json!({"stream": {"input": "What?"}}));
-    let texts: Vec<&Value> = said["texts"].as_object().unwrap().values().collect();
-    assert_eq!(texts, ["Other words at last."], "{said}");
-    assert_eq!(said["final"]["text"], "Other words at last.");
+    client.0.send(&json!({"stream": {"input": "What?"}}));
+    let mut events = Vec::new();
+    let said = loop {
+        match client.next() {
+            Ok(event) => events.push(event),
+            Err(said) => break said,
+        }
+    };
+    assert_each_cut_is_made_good(&mut client, &said["said"]["id"], &events, "Other words at last.");
     let again = client.ask(&json!({"whole": {"input": "What?"}}));
     assert_eq!(again["text"], "Other words at last.", "{again}");
     organism.interrupt();
@@ -298,6 +303,15 @@ fn show_texts(events: &[Value]) -> Vec<String> {
         }
     }
     texts.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Wherever the stream was cut: what came before, and what comes behind that number, is the answer.
+fn assert_each_cut_is_made_good(client: &mut Responses, id: &Value, events: &[Value], answer: &str) {
+    for (at, last) in (1..).zip(events) {
+        let rest = client.list_events(&json!({"watch": [id, last["number"]]}));
+        let all = [&events[..at], &rest].concat();
+        assert_eq!(show_texts(&all), [answer], "cut behind {last}, then {rest:#?}");
+    }
 }
 
 #[test]
@@ -342,11 +356,7 @@ fn g10_a_child_that_works_beside_an_answer_makes_no_text_wrong() {
         (Some(answer), vec![answer.to_owned()]),
         "{events:#?}"
     );
-    for at in 1..=events.len() {
-        let rest = client.list_events(&json!({"watch": [id, events[at - 1]["number"]]}));
-        let all = [&events[..at], &rest].concat();
-        assert_eq!(show_texts(&all), [answer], "cut behind {}, then {rest:#?}", events[at - 1]);
-    }
+    assert_each_cut_is_made_good(&mut client, id, &events, answer);
     organism.interrupt();
 }
 
