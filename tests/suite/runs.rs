@@ -98,7 +98,12 @@ fn b18_from_each_id_of_a_run_the_exact_rest_is_told() {
             assert_eq!(ids.len(), whole.len(), "each has an id of its own: {told:#?}");
             for (at, placed) in whole.iter().enumerate() {
                 kinds.insert(format!("{:?}", placed.event).split([' ', '(']).next().unwrap().to_owned());
-                let (fold, rest) = follow(&records, &run, placed.cursor);
+                let (fold, mut rest) = follow(&records, &run, placed.cursor);
+                assert!(fold.is_met());
+                let known = rest.iter().take_while(|one| one.is_known).count();
+                assert_eq!(known, at + 1, "{log} {run:?} from {}", told[at]);
+                rest.drain(..known);
+                assert!(rest.iter().all(|one| !one.is_known));
                 assert_eq!(describe_all(&rest), told[at + 1..], "{log} {run:?} from {}", told[at]);
                 assert!(!fold.is_lost(Position(u64::MAX)), "{}", told[at]);
             }

@@ -8,13 +8,21 @@ use super::key::KeyForm;
 use super::section::{Form, SectionKeys, form, section};
 use super::tree::{Node, Value};
 use super::value;
-use systole_core::types::door_settings::{DoorSettings, OpenaiSettings, ShownSteps};
+use systole_core::types::door_settings::{AgUiSettings, DoorSettings, OpenaiSettings, ShownSteps};
+use systole_core::types::public_origin::{PublicOrigin, read_local_page};
 
-/// What a door of this kind may be.
-const EXAMPLE: &str = "openai: true, or a map with chat and show";
+/// What the doors may be.
+const AG_UI_EXAMPLE: &str = "ag-ui: true, or a map with cors and show";
+const OPENAI_EXAMPLE: &str = "openai: true, or a map with chat and show";
 
 section! { pub(super) DoorKeys {
+    ag_ui: optional("closed") <AgUiDoor> "`true` or these keys: web apps talk to the entries with AG-UI, at `/ag-ui/ENTRY`; docs/doors/ag-ui.md describes it";
     openai: optional("closed") <OpenaiDoor> "`true` or these keys: clients of the OpenAI API chat with the entries, at `/openai/v1`; docs/doors/openai.md describes it";
+} }
+
+section! { AgUiKeys {
+    cors: default(Vec::new()) <OriginSet> "the pages of other origins that may come here, each as browsers send it: `https://app.example`, or `http://localhost:3000` on this machine";
+    show: default(ShownSteps::Steps) <WordOf<ShownWord>> "what a client sees of a run: `answer`, its answer alone; `steps`, also what is thought and who works for it; `all`, also the payloads of that work";
 } }
 
 section! { OpenaiKeys {
@@ -25,6 +33,14 @@ section! { OpenaiKeys {
 word_choice! { ShownWord: ShownSteps { "answer" = ShownSteps::Answer, "steps" = ShownSteps::Steps, "all" = ShownSteps::All } }
 
 form! {
+    /// The door for AG-UI clients.
+    pub(super) AgUiDoor -> AgUiSettings { KeyForm::TextOrMap, read_ag_ui, below AgUiKeys::ROWS }
+}
+form! {
+    /// Origins of pages, none of them twice.
+    pub(super) OriginSet -> Vec<String> { KeyForm::Set, read_origins, show |_: &Vec<String>| "[]".to_owned() }
+}
+form! {
     /// The door for clients of the OpenAI API.
     pub(super) OpenaiDoor -> OpenaiSettings { KeyForm::TextOrMap, read_openai, below OpenaiKeys::ROWS }
 }
@@ -33,23 +49,54 @@ form! {
     pub(super) HeaderSet -> Vec<String> { KeyForm::Set, read_headers, show |_: &Vec<String>| "[]".to_owned() }
 }
 
-fn read_openai(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<OpenaiSettings> {
+/// An open door with its settings: those of `true`, or those that a map has.
+fn read_open<Keys: SectionKeys, Settings: Default>(
+    diagnostics: &mut Diagnostics,
+    (node, path): (&Node, &str),
+    example: &str,
+    settings: impl FnOnce(Keys) -> Settings,
+) -> Option<Settings> {
     if let Value::Text { .. } = &node.value {
         let found = value::text(diagnostics, node, path)?;
         if found.value == "true" {
-            return Some(OpenaiSettings::default());
+            return Some(Settings::default());
         }
         let message =
             format!("{path}: `{}` is neither a map nor `true`; a closed door has no key", found.value);
-        diagnostics.report_value(found.at, &message, EXAMPLE);
+        diagnostics.report_value(found.at, &message, example);
         return None;
     }
     if let Value::List(_) = &node.value {
-        value::wrong_kind(diagnostics, node, path, "a map", EXAMPLE);
+        value::wrong_kind(diagnostics, node, path, "a map", example);
         return None;
     }
-    let keys = OpenaiKeys::read(diagnostics, node, path)?;
-    Some(OpenaiSettings { chat: keys.chat.value, shows: keys.show.value })
+    Keys::read(diagnostics, node, path).map(settings)
+}
+
+fn read_ag_ui(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<AgUiSettings> {
+    read_open(diagnostics, (node, path), AG_UI_EXAMPLE, |keys: AgUiKeys| AgUiSettings {
+        cors: keys.cors.value,
+        shows: keys.show.value,
+    })
+}
+
+fn read_openai(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<OpenaiSettings> {
+    read_open(diagnostics, (node, path), OPENAI_EXAMPLE, |keys: OpenaiKeys| OpenaiSettings {
+        chat: keys.chat.value,
+        shows: keys.show.value,
+    })
+}
+
+fn read_origins(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<String>> {
+    let mut origins = Vec::new();
+    for one in NameSet::read(diagnostics, node, path)? {
+        let public = PublicOrigin::parse(&one.value).map(|public| public.as_str().to_owned());
+        match read_local_page(&one.value).map_or(public, Ok) {
+            Ok(origin) => origins.push(origin),
+            Err((why, fix)) => diagnostics.report_value(one.at, &format!("{path}: {why}"), &fix),
+        }
+    }
+    Some(origins)
 }
 
 fn read_headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<String>> {
@@ -69,6 +116,9 @@ fn read_headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Optio
 impl DoorKeys {
     /// What the doors do.
     pub(super) fn settings(self) -> DoorSettings {
-        DoorSettings { openai: self.openai.map(|openai| openai.value) }
+        DoorSettings {
+            ag_ui: self.ag_ui.map(|ag_ui| ag_ui.value),
+            openai: self.openai.map(|openai| openai.value),
+        }
     }
 }

@@ -42,8 +42,8 @@ pub enum TaskKind {
     Message(Name),
     /// Waits for the end of a call of a client that speaks MCP: ends with the call, its client or the pump.
     Call,
-    /// Follows the answer to a chat: ends with its run, its client or the pump.
-    Chat,
+    /// Follows the answer of a run: ends with it, its client or the pump.
+    Run,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
     /// Carries one delivery to a listener: ends with its answer, or when it is called back.
@@ -65,7 +65,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),
-            TaskKind::Chat => f.write_str("the answer to a chat"),
+            TaskKind::Run => f.write_str("the answer of a run"),
             TaskKind::Call => f.write_str("the wait for a call over MCP"),
             TaskKind::Listener(name) => write!(f, "the task of listener {name}"),
             TaskKind::Delivery(name) => write!(f, "a delivery to {name}"),

@@ -46,13 +46,16 @@ pub enum ClientDoor {
     Pages,
     /// The MCP server.
     Mcp,
+    /// The door for AG-UI clients.
+    AgUi,
     /// The door for clients of the OpenAI API.
     Openai,
 }
 
 impl ClientDoor {
     /// All of them.
-    pub const ALL: &[ClientDoor] = &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp, ClientDoor::Openai];
+    pub const ALL: &[ClientDoor] =
+        &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp, ClientDoor::AgUi, ClientDoor::Openai];
 
     /// The door's name in the organism's file.
     pub const fn as_str(self) -> &'static str {
@@ -60,6 +63,7 @@ impl ClientDoor {
             ClientDoor::V1 => "v1",
             ClientDoor::Pages => "pages",
             ClientDoor::Mcp => "mcp",
+            ClientDoor::AgUi => "ag-ui",
             ClientDoor::Openai => "openai",
         }
     }

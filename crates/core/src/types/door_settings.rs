@@ -3,8 +3,19 @@
 /// The doors that are open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DoorSettings {
+    /// The door for AG-UI clients.
+    pub ag_ui: Option<AgUiSettings>,
     /// The door for clients of the OpenAI API.
     pub openai: Option<OpenaiSettings>,
+}
+
+/// What the door for AG-UI clients does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AgUiSettings {
+    /// The origins of web pages that may come here, as browsers send them.
+    pub cors: Vec<String>,
+    /// What it shows of a run.
+    pub shows: ShownSteps,
 }
 
 /// What the door for clients of the OpenAI API does.

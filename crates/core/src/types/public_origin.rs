@@ -1,12 +1,13 @@
 //! The public address of the console, behind a TLS proxy: `https://HOST` or `https://HOST:PORT`, as browsers write an
-//! origin. A text comes in; a checked origin goes out.
+//! origin; and the origins of pages on this machine. A text comes in; a checked origin goes out.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::limits::{HOST_BYTES, HOST_LABEL_BYTES, HTTPS_PORT};
+use super::limits::{HOST_BYTES, HOST_LABEL_BYTES, HTTP_PORT, HTTPS_PORT};
 
 const SCHEME: &str = "https://";
+const LOCAL_SCHEME: &str = "http://";
 const EXAMPLE: &str = "https://console.example";
 
 /// The origin of the pages that browsers reach through a proxy.
@@ -17,11 +18,11 @@ impl PublicOrigin {
     /// Takes a text as an origin. The error says what is wrong with it, and what fits.
     pub fn parse(text: &str) -> Result<PublicOrigin, (String, String)> {
         let Some(rest) = text.strip_prefix(SCHEME) else {
-            let fix = text.strip_prefix("http://").and_then(read_authority);
+            let fix = text.strip_prefix(LOCAL_SCHEME).and_then(read_public);
             let fix = fix.map_or_else(|| EXAMPLE.to_owned(), |authority| format!("{SCHEME}{authority}"));
             return Err((format!("`{text}` does not begin with {SCHEME}"), fix));
         };
-        if let Some(authority) = read_authority(rest) {
+        if let Some(authority) = read_public(rest) {
             return Ok(PublicOrigin(format!("{SCHEME}{authority}")));
         }
         let (authority, after) = rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
@@ -35,7 +36,7 @@ impl PublicOrigin {
             None => "a host or a port that browsers do not write so",
         };
         let host = authority.rsplit('@').next().map(|host| host.trim_end_matches('.'));
-        let fix = host.and_then(read_authority);
+        let fix = host.and_then(read_public);
         let fix = fix.map_or_else(|| EXAMPLE.to_owned(), |authority| format!("{SCHEME}{authority}"));
         Err((format!("`{text}` has {what}"), fix))
     }
@@ -57,16 +58,36 @@ impl fmt::Display for PublicOrigin {
     }
 }
 
+/// The origin of pages on this machine: `http://`, and `localhost` or an address of its own. `None` if a text is none.
+pub fn read_local_page(text: &str) -> Option<String> {
+    let rest = text.strip_prefix(LOCAL_SCHEME)?;
+    let (host, _) = split_port(rest)?;
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let is_here = address.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    let is_here = is_here || host.eq_ignore_ascii_case("localhost");
+    let authority = read_authority(rest, HTTP_PORT).filter(|_| is_here)?;
+    Some(format!("{LOCAL_SCHEME}{authority}"))
+}
+
+fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    match text.rfind(':').filter(|_| !text.ends_with(']')) {
+        Some(at) => Some((text.get(..at)?, Some(text.get(at + 1..)?))),
+        None => Some((text, None)),
+    }
+}
+
+fn read_public(text: &str) -> Option<String> {
+    read_authority(text, HTTPS_PORT)
+}
+
 /// `HOST` or `HOST:PORT` in the form of browsers: in small letters, and without the port that needs no mention.
-fn read_authority(text: &str) -> Option<String> {
-    let (host, port) = match text.rfind(':').filter(|_| !text.ends_with(']')) {
-        Some(at) => (text.get(..at)?, Some(text.get(at + 1..)?)),
-        None => (text, None),
-    };
+fn read_authority(text: &str, unsaid: u16) -> Option<String> {
+    let (host, port) = split_port(text)?;
     let host = read_host(host)?;
     let port = port.map(|port| port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse::<u16>().ok()));
     match port {
-        None | Some(Some(Some(HTTPS_PORT))) => Some(host),
+        None => Some(host),
+        Some(Some(Some(port))) if port == unsaid => Some(host),
         Some(Some(Some(port))) if port > 0 => Some(format!("{host}:{port}")),
         Some(_) => None,
     }
@@ -91,6 +112,22 @@ fn read_host(host: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_this_machine_is_known_by_its_origin() {
+        for (text, origin) in [
+            ("http://localhost:3000", "http://localhost:3000"),
+            ("http://LocalHost:80", "http://localhost"),
+            ("http://127.0.0.1:443", "http://127.0.0.1:443"),
+            ("http://[::1]:5173", "http://[::1]:5173"),
+        ] {
+            assert_eq!(read_local_page(text).as_deref(), Some(origin), "{text}");
+        }
+        for text in ["http://app.example", "http://192.0.2.7", "https://localhost", "http://localhost/", "*"]
+        {
+            assert_eq!(read_local_page(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn h4_a_public_address_is_an_origin_as_browsers_write_it() {

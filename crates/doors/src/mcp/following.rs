@@ -9,7 +9,7 @@ use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::limits;
-use crate::run_follower::RunFollower;
+use crate::runs::follower::RunFollower;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::Name;
 use systole_organism::front::OrganismHandle;

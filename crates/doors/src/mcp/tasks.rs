@@ -9,7 +9,7 @@ use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{find_ending, is_reopening};
 use crate::limits;
-use crate::run_id::{RunId, read_receipt};
+use crate::runs::id::{RunId, read_receipt};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;

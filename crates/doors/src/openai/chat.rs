@@ -12,6 +12,7 @@ use axum::{Extension, Json};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::answer_headers::write_headers;
 use super::chat_hash::ChatHash;
 use super::chat_message::write_message;
 use super::chat_placing::{OwnOfRequest, SoughtChat};
@@ -19,23 +20,25 @@ use super::chat_request::{ChatRequest, WantedAnswer};
 use super::chat_threads::ChatDoor;
 use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter, count_usage};
 use super::chunks::{ChunkEvents, ChunkFrame};
-use super::decisions::{DecidedRun, RunRequests, TypedDecision, announce_frame, write_frame};
+use super::decisions::{announce_frame, decide_in_chat, parse_decision, write_frame};
 use super::fault::{OpenaiFault, refuse_later};
 use super::models::find_entry;
-use super::shared_work::{finish_work, write_headers};
 use crate::api_types::ApiReceipt;
+use crate::entrance::DoorAddresses;
 use crate::http_state::{ApiCall, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
-use crate::request_refusals::describe_stopping;
-use crate::run_follower::RunFollower;
+use crate::runs::decisions::DecidedRun;
+use crate::runs::follower::RunFollower;
+use crate::runs::requests::{RunRequests, find_approvals_page};
+use crate::runs::sending::send_message;
+use crate::runs::work::finish_work;
 use crate::shared_places::SharedPlace;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
-use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
-use systole_organism::front::ClientMessage;
-use systole_organism::waiting::SenderReply;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
 
@@ -81,10 +84,10 @@ async fn begin_chat(
     let whole = (begun, request.history.as_slice(), request.last.as_str());
     let sought = SoughtChat::new(&state.front, &door.threads, &client, whole);
     let own = OwnOfRequest::read(headers)?;
-    let run = match TypedDecision::parse(&request.last) {
+    let run = match parse_decision(&request.last) {
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
-            typed.decide_in_chat(&state, &client, (chats, &request.history)).await?
+            decide_in_chat(typed, &state, &client, (chats, &request.history)).await?
         }
         None => {
             let receipt = send_last(&state, &sought, (entry, &request), own).await?;
@@ -106,7 +109,9 @@ async fn send_last(
     let sent = match write_message(state.front.composition(), entry, request, chosen.has_history()) {
         Ok(document) => {
             let (key, thread) = (&chosen.chat.key, chosen.chat.name.to_string());
-            send_message(state, sought.client, (entry, document), (key, thread)).await
+            send_message(state, sought.client, (entry, document), (key, thread))
+                .await
+                .map_err(OpenaiFault::from)
         }
         Err(fault) => Err(fault),
     };
@@ -121,33 +126,6 @@ async fn send_last(
             sought.give_back(chosen).await;
             Err(fault)
         }
-    }
-}
-
-/// Sends a message under a key to a thread.
-pub(super) async fn send_message(
-    state: &HttpState,
-    client: &Name,
-    (entry, document): (&Listener, Vec<u8>),
-    (key, thread): (&Key, String),
-) -> Result<ApiReceipt, OpenaiFault> {
-    let bounds = state.messages.bounds_of(client);
-    let held = (bounds.wait_for_room(document.len()).await, bounds.wait_for_turn().await);
-    let message = ClientMessage {
-        client: client.clone(),
-        key: key.clone(),
-        document,
-        to: Some(entry.name.to_string()),
-        thread: Some(thread),
-        subject: None,
-    };
-    match state.front.ask_holding(message, Some(Box::new(held))).await {
-        Some(SenderReply::Receipt(receipt, position)) => {
-            let position = state.front.locate_receipt(&receipt, position).await;
-            Ok(ApiReceipt::from_receipt(&receipt, position, key.as_str()))
-        }
-        Some(SenderReply::Refused(refusal)) => Err(OpenaiFault::from_refusal(&refusal)),
-        Some(SenderReply::Done) | None => Err(OpenaiFault::from_refusal(&describe_stopping())),
     }
 }
 
@@ -190,7 +168,7 @@ impl OpenChat {
                     let _left = frame.send_end(&to_client, (end, usage)).await;
                 }
             };
-            let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
+            let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
             let stream = Sse::new(ChunkEvents(pieces)).keep_alive(KeepAlive::default());
             return (headers, stream).into_response();
         }
@@ -211,7 +189,7 @@ impl OpenChat {
         // What is sent whole needs no words that may not count.
         let wants_words = to_client.is_some();
         let Some(mut run) =
-            RunFollower::follow_after(&self.state.front, &self.receipt, wants_words, self.told)
+            RunFollower::follow_after(&self.state.front, &self.receipt, wants_words, (self.told, None))
         else {
             return Some(cut_off("its receipt names no run".to_owned()));
         };
@@ -234,7 +212,7 @@ impl OpenChat {
                     match RunRequests::read(&self.state, &self.client, &self.receipt).await {
                         Ok(requests) => {
                             let Some(own) = requests.own.first() else {
-                                let waits = requests.describe_wait(&self.state.addresses);
+                                let waits = describe_wait(&requests.ids, &self.state.addresses);
                                 send_piece(writer.write_beside(&waits), to_client).await?;
                                 continue;
                             };
@@ -245,7 +223,7 @@ impl OpenChat {
                             send_piece(writer.write_text(&words), to_client).await?;
                             return Some(Ok("stop"));
                         }
-                        Err(fault) => return Some(Err(fault)),
+                        Err(refusal) => return Some(Err(refusal.into())),
                     }
                 }
                 Ok(Some(event)) => writer.take_event(event),
@@ -259,6 +237,13 @@ impl OpenChat {
             send_piece(piece, to_client).await?;
         }
     }
+}
+
+/// That requests wait, for a client that may not decide.
+fn describe_wait(ids: &[PersonRequestId], addresses: &DoorAddresses) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let page = find_approvals_page(addresses);
+    format!("\nwaits for {}: a person decides at {page}\n", ids.join(", "))
 }
 
 /// The end of an answer that cannot be waited for.

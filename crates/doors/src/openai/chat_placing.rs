@@ -6,10 +6,10 @@ use axum::http::HeaderMap;
 use super::chat_hash::{ChatHash, mark_key};
 use super::chat_request::ChatText;
 use super::chat_threads::{AskedChat, ChatThreads, read_answer};
-use super::decisions::TypedDecision;
+use super::decisions::parse_decision;
 use super::fault::{OpenaiFault, refuse_later};
-use super::shared_work::unread;
 use crate::limits;
+use crate::runs::work::unread;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Clock as _;
 use systole_organism::front::OrganismHandle;
@@ -48,7 +48,7 @@ impl OwnOfRequest {
 fn leave_decisions_out(said: &[ChatText]) -> Vec<&ChatText> {
     let mut left: Vec<&ChatText> = Vec::new();
     for one in said {
-        if one.role == "user" && TypedDecision::parse(&one.text).is_some() {
+        if one.role == "user" && parse_decision(&one.text).is_some() {
             left.pop_if(|last| last.role == "assistant");
         } else {
             left.push(one);

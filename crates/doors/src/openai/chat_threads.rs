@@ -9,21 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Mutex as OrderlyMutex;
 
-use super::answers::write_answer;
 use super::chat_hash::{ChatHash, is_chosen};
 use super::sending_requests::SendingRequests;
 use crate::http_state::BodySeats;
 use crate::limits;
-use crate::transcript::Transcript;
+use crate::runs::answers::write_answer;
+use crate::runs::named::list_named;
+use crate::runs::transcript::Transcript;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::thread_choice::ThreadName;
 use systole_core::types::time::Millis;
-use systole_log::index::{IndexFile, RootSelection};
 use systole_organism::front::OrganismHandle;
-use systole_organism::indexing::ask_index;
 
 /// A message of a chat, and where it went.
 #[derive(Clone, Debug)]
@@ -186,46 +185,6 @@ struct ReadChat {
     chat: AskedChat,
     /// Whether it is the newest of a thread that has not ended.
     is_newest: bool,
-}
-
-/// The threads of a client whose names begin so, the newest first.
-pub(super) fn list_named(
-    front: &OrganismHandle,
-    client: &Name,
-    prefix: String,
-) -> Result<Vec<(ThreadName, ThreadId)>, LogFault> {
-    let wanted =
-        RootSelection { name: Some(prefix), client: Some(client.to_string()), ..RootSelection::default() };
-    let mut rows = Vec::new();
-    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
-        rows.clear();
-        index.visit_roots(&wanted, &mut |row| {
-            rows.extend(ThreadName::parse(&row.name).ok().zip(ThreadId::parse(&row.thread).ok()));
-            rows.len() < limits::CHATS
-        })
-    })?;
-    Ok(rows)
-}
-
-/// The thread of a client with that name.
-pub(super) fn find_named(
-    front: &OrganismHandle,
-    client: &Name,
-    name: &ThreadName,
-) -> Result<Option<ThreadId>, LogFault> {
-    let (begin, client) = (Some(name.as_str().to_owned()), Some(client.to_string()));
-    let wanted = RootSelection { name: begin, client, ..RootSelection::default() };
-    let mut found = None;
-    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
-        index.visit_roots(&wanted, &mut |row| {
-            let is_it = row.name == name.as_str();
-            if is_it {
-                found = ThreadId::parse(&row.thread).ok();
-            }
-            !is_it
-        })
-    })?;
-    Ok(found)
 }
 
 /// The messages of the threads whose names begin so, those of the newest threads first.

@@ -6,8 +6,8 @@ use systole_kit::{DocumentLimits, Payload};
 use systole_queries::costs::CostRow;
 use systole_queries::run_events::{RunEvent, read_words};
 
-use super::answers::{describe_failure, write_answer};
 use super::fault::OpenaiFault;
+use crate::runs::answers::{describe_failure, write_answer};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
 use systole_core::types::door_settings::ShownSteps;
@@ -98,7 +98,7 @@ impl ChatWriter {
         record: &Record,
     ) -> (Option<ChatPiece>, ChatEnd) {
         let Some(answer) = write_answer(organism, judgement, record) else {
-            return (None, Err(describe_failure(record)));
+            return (None, Err(describe_failure(record).into()));
         };
         // Words were sent before the end.
         let has_words = judgement != CallJudgement::Handled && read_words(record).is_some();

@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::request_refusals::find_status;
-use systole_core::types::codes::Code;
+use crate::runs::answers::RunFailure;
+use crate::runs::work::describe_later;
 use systole_core::types::refusal::Refusal;
 
 /// Why a request gets no answer.
@@ -59,11 +60,6 @@ impl OpenaiFault {
         json!({"error": {"message": self.words, "type": kind, "param": self.param, "code": self.code}})
     }
 
-    /// What is wrong.
-    pub(super) fn words(&self) -> &str {
-        &self.words
-    }
-
     /// The same as the error of a response.
     pub(super) fn as_response_error(&self) -> Value {
         json!({"code": self.code, "message": self.words})
@@ -94,8 +90,19 @@ impl OpenaiFault {
     }
 }
 
+impl From<RunFailure> for OpenaiFault {
+    fn from(failure: RunFailure) -> OpenaiFault {
+        OpenaiFault::new(StatusCode::INTERNAL_SERVER_ERROR, failure.code, failure.words)
+    }
+}
+
+impl From<Box<Refusal>> for OpenaiFault {
+    fn from(refusal: Box<Refusal>) -> OpenaiFault {
+        OpenaiFault::from_refusal(&refusal)
+    }
+}
+
 /// What can be asked again later.
 pub(super) fn refuse_later(words: String) -> OpenaiFault {
-    let refusal = Refusal::new(Code::IngressUnavailable, words);
-    OpenaiFault::from_refusal(&refusal.fixed_by("send it again later"))
+    describe_later(words).into()
 }

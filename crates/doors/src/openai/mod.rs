@@ -3,7 +3,7 @@
 //!
 //! It keeps nothing that is not in the log, and judges nothing. It is closed unless the organism's file opens it.
 
-mod answers;
+mod answer_headers;
 mod api_time;
 mod chat;
 mod chat_hash;
@@ -18,7 +18,6 @@ mod fault;
 mod models;
 mod responses;
 mod sending_requests;
-mod shared_work;
 
 use std::sync::Arc;
 

@@ -6,25 +6,12 @@ use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
-use systole_kit::schema::find_nearest;
 
 use super::fault::OpenaiFault;
 use crate::http_state::ApiCall;
-use crate::mcp::tools;
+use crate::runs::entries::{self, list_entries};
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
-
-/// The entries of a client, the organism's own first.
-fn list_entries<'c>(organism: &'c Composition, client: &Name) -> Vec<&'c Listener> {
-    let mut entries: Vec<&Listener> = Vec::new();
-    for open in tools::open_to(organism, client) {
-        if entries.last().is_none_or(|last| last.name != open.listener.name) {
-            entries.push(open.listener);
-        }
-    }
-    entries.sort_by_key(|entry| Some(&entry.name) != organism.entry.as_ref());
-    entries
-}
 
 /// The entry that a model's name names.
 pub(super) fn find_entry<'c>(
@@ -32,19 +19,11 @@ pub(super) fn find_entry<'c>(
     client: &Name,
     model: &str,
 ) -> Result<&'c Listener, OpenaiFault> {
-    let entries = list_entries(organism, client);
-    if let Some(found) = entries.iter().find(|entry| entry.name.as_str() == model) {
-        return Ok(found);
-    }
-    let names = || entries.iter().map(|entry| entry.name.as_str());
-    let fix = match find_nearest(model, names()) {
-        Some(near) => format!("did you mean {near}?"),
-        None if entries.is_empty() => "no entry is open to this client".to_owned(),
-        None => format!("there are {}", names().take(32).collect::<Vec<_>>().join(", ")),
-    };
-    let shown: String = model.chars().take(80).collect();
-    let words = format!("there is no model {shown:?}; {fix}");
-    Err(OpenaiFault::new(StatusCode::NOT_FOUND, "model_not_found", words).about("model"))
+    entries::find_entry(organism, client, model).map_err(|fix| {
+        let shown: String = model.chars().take(80).collect();
+        let words = format!("there is no model {shown:?}; {fix}");
+        OpenaiFault::new(StatusCode::NOT_FOUND, "model_not_found", words).about("model")
+    })
 }
 
 fn describe_entry(organism: &Composition, entry: &Listener) -> Value {

@@ -104,4 +104,6 @@ pub struct PlacedEvent {
     pub cursor: Option<RunCursor>,
     /// The event.
     pub event: RunEvent,
+    /// Whether the client has it.
+    pub is_known: bool,
 }

@@ -107,7 +107,7 @@ impl RunFold {
         if !self.is_open || self.known.is_some() || !self.is_below(&spoken.at) {
             return Vec::new();
         }
-        let live = |event| vec![PlacedEvent { cursor: None, event }];
+        let live = |event| vec![PlacedEvent { cursor: None, event, is_known: false }];
         let part = spoken.part.filter(|_| spoken.at == self.run);
         if part.is_some() && self.count_tries().is_some_and(|due| spoken.of < due) {
             return Vec::new();
@@ -150,6 +150,11 @@ impl RunFold {
     /// Whether no record up to this position has made the event that the client names.
     pub fn is_lost(&self, reached: Position) -> bool {
         self.known.is_some_and(|known| known.position < reached)
+    }
+
+    /// Whether the place that the client has was met.
+    pub fn is_met(&self) -> bool {
+        self.known.is_none()
     }
 
     /// Whether a call is that of the run, or below it.
@@ -309,7 +314,7 @@ impl RunFold {
         }
     }
 
-    /// Numbers what a record made, and leaves out what the client has.
+    /// Numbers what a record made, and marks what the client has.
     fn place_steps(&mut self, position: Position, steps: RecordSteps) -> Vec<PlacedEvent> {
         let RecordSteps { before, numbered } = steps;
         let count = u64::try_from(numbered.len()).unwrap_or(u64::MAX);
@@ -317,24 +322,26 @@ impl RunFold {
             self.last = (position, count);
         }
         let known = self.known.filter(|known| known.position >= position);
+        let mut has = 0;
         if let Some(known) = known {
             // Of what the client has, no text is open but that of its cursor.
             self.text = OpenText::from_sent(SentText::NOTHING);
-            if known.position > position || known.step == 0 || count == 0 {
-                return Vec::new();
+            let is_met = known.position == position && known.step > 0 && count > 0;
+            has = if is_met { known.step } else { u64::MAX };
+            if is_met {
+                let bytes = known.step.checked_sub(count).filter(|bytes| *bytes > 0);
+                self.text = OpenText::from_sent(SentText { hash: known.open, bytes });
+                self.known = None;
             }
-            let bytes = known.step.checked_sub(count).filter(|bytes| *bytes > 0);
-            self.text = OpenText::from_sent(SentText { hash: known.open, bytes });
         }
-        let has = known.map_or(0, |known| known.step);
-        self.known = self.known.filter(|known| known.position > position);
         let open = self.text.client_text().hash;
-        let before = before.into_iter().filter(|_| known.is_none()).map(|step| (None, write_text(step)));
-        let numbered = (1..).zip(numbered).filter(|(step, _)| *step > has);
-        let numbered =
-            numbered.filter_map(|(step, event)| Some((Some(RunCursor { position, step, open }), event?)));
+        let before =
+            before.into_iter().filter(|_| known.is_none()).map(|step| (None, write_text(step), false));
+        let numbered = (1..).zip(numbered).filter_map(|(step, event)| {
+            Some((Some(RunCursor { position, step, open }), event?, step <= has))
+        });
         let placed = before.chain(numbered);
-        placed.map(|(cursor, event)| PlacedEvent { cursor, event }).collect()
+        placed.map(|(cursor, event, is_known)| PlacedEvent { cursor, event, is_known }).collect()
     }
 
     /// A step of open text: a text has an id, and what was taken back has none.
@@ -347,7 +354,7 @@ impl RunFold {
             open: sent.hash,
         });
         let cursor = cursor.filter(|_| matches!(step, TextStep::Text(_)));
-        PlacedEvent { cursor, event: write_text(step) }
+        PlacedEvent { cursor, event: write_text(step), is_known: false }
     }
 }
 

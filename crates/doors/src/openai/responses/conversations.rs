@@ -8,17 +8,17 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::answers::{write_answer, write_called};
 use super::super::api_time::count_seconds;
 use super::super::chat::read_body;
-use super::super::chat_threads::find_named;
 use super::super::fault::{OpenaiFault, refuse_later};
-use super::super::shared_work::read_blocking;
 use super::fields::{PathId, QueryPairs, SentFields};
 use super::items::{TextKind, write_asked, write_list};
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
-use crate::transcript::Transcript;
+use crate::runs::answers::{write_answer, write_called};
+use crate::runs::named::find_named;
+use crate::runs::transcript::Transcript;
+use crate::runs::work::read_blocking;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::{Clock as _, PlacedRecord};
@@ -104,11 +104,11 @@ async fn read_conversation(
     name: ThreadName,
 ) -> Result<Option<Transcript>, OpenaiFault> {
     let (front, client) = (state.front.clone(), client.clone());
-    read_blocking(move || {
+    let read = read_blocking(move || {
         let thread = find_named(&front, &client, &name)?;
         thread.map(|thread| Transcript::read(&**front.reader(), &thread, 1)).transpose()
-    })
-    .await
+    });
+    Ok(read.await?)
 }
 
 fn read_path(id: PathId) -> Result<(String, ThreadName), OpenaiFault> {

@@ -7,25 +7,29 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use super::super::chat::{read_body, send_message};
+use super::super::answer_headers::write_headers;
+use super::super::chat::read_body;
 use super::super::chat_hash::ChatHash;
 use super::super::chat_message::write_message;
 use super::super::chat_placing::OwnOfRequest;
 use super::super::chat_request::ChatRequest;
-use super::super::chat_threads::{ChatDoor, find_named};
-use super::super::decisions::{DecidedRun, DecisionPlace};
+use super::super::chat_threads::ChatDoor;
 use super::super::fault::{OpenaiFault, refuse_later};
 use super::super::models::find_entry;
-use super::super::shared_work::{finish_work, read_blocking, write_headers};
-use super::decision::{NamedDecision, name_request};
+use super::decision::NamedDecision;
 use super::following::OpenResponse;
 use super::request::{ResponseRequest, WantedPlace, WantedWork};
 use super::response_id::ResponseId;
 use super::sending::{FoundPlace, SoughtResponse};
 use crate::http_state::HttpState;
-use crate::run_id::RunId;
+use crate::runs::decisions::{DecidedRun, DecisionPlace};
+use crate::runs::id::RunId;
+use crate::runs::named::find_named;
+use crate::runs::requests::{has_seen, name_request};
+use crate::runs::sending::send_message;
+use crate::runs::transcript::Transcript;
+use crate::runs::work::{finish_work, read_blocking};
 use crate::shared_places::SharedPlace;
-use crate::transcript::Transcript;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
@@ -160,13 +164,12 @@ async fn decide(
     for only_checks in [true, false] {
         for NamedDecision { typed, id } in &decisions {
             let is_shown = |waiting: &WaitingRequest| name_request(waiting) == *id;
-            let has_seen = |hash: &str| id.split_once('.').is_some_and(|(_, seen)| hash.starts_with(seen));
+            let has_seen = |hash: &str| has_seen(id, hash);
             let place = DecisionPlace {
                 messages: messages.clone(),
                 is_shown: &is_shown,
                 has_seen: &has_seen,
                 fix: "read the response again, and decide on what it shows".to_owned(),
-                param: "input",
                 only_checks,
             };
             let run = typed.clone().decide(state, client, place).await?;

@@ -3,18 +3,17 @@
 use serde::Deserialize;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
-use super::super::decisions::TypedDecision;
 use super::super::fault::OpenaiFault;
 use crate::api_types::DecisionOutcome;
-use crate::limits;
-use systole_core::types::person::PersonRequestId;
+use crate::runs::decisions::RequestDecision;
+use crate::runs::requests::{name_request, read_request_name};
 
 /// What a rejection without a reason tells the caller.
 const NO_REASON: &str = "rejected, without a reason";
 
 /// A decision, with the hash of what was shown.
 pub(super) struct NamedDecision {
-    pub(super) typed: TypedDecision,
+    pub(super) typed: RequestDecision,
     pub(super) id: String,
 }
 
@@ -25,12 +24,6 @@ pub(super) struct SentApproval {
     approve: bool,
     #[serde(default)]
     reason: Option<String>,
-}
-
-/// The id of a request as it waits.
-pub(super) fn name_request(waiting: &WaitingRequest) -> String {
-    let hash: String = waiting.hash.to_string().chars().take(limits::SHOWN_HASH).collect();
-    format!("{}.{hash}", waiting.id)
 }
 
 /// A request with all that the person has to know, and how it is decided.
@@ -49,31 +42,26 @@ pub(super) fn write_request(waiting: &WaitingRequest) -> String {
     format!("{shown}\n\n{how}")
 }
 
-fn read_id(id: &str) -> Option<PersonRequestId> {
-    let (request, hash) = id.split_once('.')?;
-    PersonRequestId::parse(request).filter(|_| !hash.is_empty())
-}
-
 impl NamedDecision {
     /// Reads an approval.
     pub(super) fn read_approval(sent: SentApproval) -> Result<NamedDecision, OpenaiFault> {
         let SentApproval { approval_request_id: id, approve, reason } = sent;
-        let Some(request) = read_id(&id) else {
+        let Some(request) = read_request_name(&id) else {
             let words = "approval_request_id is the id of an mcp_approval_request, as it was shown";
             return Err(OpenaiFault::refuse_request("input", words));
         };
         let outcome = if approve { DecisionOutcome::Approved } else { DecisionOutcome::Rejected };
         let words = reason.filter(|words| !words.trim().is_empty());
         let words = words.unwrap_or_else(|| if approve { String::new() } else { NO_REASON.to_owned() });
-        Ok(NamedDecision { typed: TypedDecision::new(outcome, request, words), id })
+        Ok(NamedDecision { typed: RequestDecision::new(outcome, request, words), id })
     }
 
     /// Reads the answer to a question. `None` if a text is none.
     pub(super) fn parse_choice(text: &str) -> Option<NamedDecision> {
         let rest = text.trim().strip_prefix("/choose ")?.trim();
         let (id, words) = rest.split_once(char::is_whitespace)?;
-        let request = read_id(id)?;
-        let typed = TypedDecision::new(DecisionOutcome::Chosen, request, words.trim().to_owned());
+        let request = read_request_name(id)?;
+        let typed = RequestDecision::new(DecisionOutcome::Chosen, request, words.trim().to_owned());
         Some(NamedDecision { typed, id: id.to_owned() })
     }
 }
@@ -81,6 +69,7 @@ impl NamedDecision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::person::PersonRequestId;
 
     #[test]
     fn g10_only_a_choice_with_the_hash_of_its_question_is_one() {
@@ -88,7 +77,7 @@ mod tests {
         assert_eq!(read.id, "a3.00ff");
         assert_eq!(
             read.typed,
-            TypedDecision::new(DecisionOutcome::Chosen, PersonRequestId(3), "yes please".to_owned())
+            RequestDecision::new(DecisionOutcome::Chosen, PersonRequestId(3), "yes please".to_owned())
         );
         for text in [
             "/choose a3 yes",

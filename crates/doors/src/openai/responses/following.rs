@@ -16,9 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::super::api_time::count_seconds;
-use super::super::decisions::RunRequests;
 use super::super::fault::{OpenaiFault, refuse_later};
-use super::super::shared_work::{read_blocking, unread};
 use super::conversations;
 use super::decision::write_request;
 use super::numbers::EventNumber;
@@ -27,8 +25,10 @@ use super::writer::{ResponseHead, ResponseWriter};
 use crate::api_types::ApiReceipt;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::run_follower::RunFollower;
-use crate::run_id::read_receipt;
+use crate::runs::follower::RunFollower;
+use crate::runs::id::read_receipt;
+use crate::runs::requests::RunRequests;
+use crate::runs::work::{read_blocking, unread};
 use crate::shared_places::SharedPlace;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{PlacedRecord, Position};
@@ -156,7 +156,7 @@ impl OpenResponse {
             // A client that has left by now can ask again.
             let _left = timeout(limits::STALLED, to_client.send(last)).await;
         };
-        let _nobody_waits = start_task(TaskKind::Chat, work, async |_| ());
+        let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
         Sse::new(ResponseEvents(events)).keep_alive(KeepAlive::default()).into_response()
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use axum::http::StatusCode;
 
 use super::super::fault::OpenaiFault;
-use crate::run_id::RunId;
+use crate::runs::id::RunId;
 use systole_core::types::ports::Position;
 
 /// The id of a response.

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use super::super::answers::write_answer;
 use super::super::chat_hash::ChatHash;
 use super::super::chat_placing::OwnOfRequest;
 use super::super::chat_request::ChatText;
-use super::super::chat_threads::{find_named, list_named};
 use super::conversations::read_question;
 use super::request::WantedPlace;
 use super::response_id::ResponseId;
 use crate::limits;
-use crate::run_id::RunId;
-use crate::transcript::{Transcript, TranscriptTurn};
+use crate::runs::answers::write_answer;
+use crate::runs::id::RunId;
+use crate::runs::named::{find_named, list_named};
+use crate::runs::transcript::{Transcript, TranscriptTurn};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogFault};

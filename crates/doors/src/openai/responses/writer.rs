@@ -16,13 +16,14 @@ use systole_queries::costs::CostRow;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, RunRecord};
 
-use super::super::answers::{describe_failure, write_answer, write_called};
 use super::super::chat_writer::count_tokens;
 use super::super::fault::OpenaiFault;
-use super::decision::{name_request, write_request};
+use super::decision::write_request;
 use super::items::{CallItem, TextKind};
 use super::numbers::{EventNumber, PlacePart, RunPlace};
 use crate::limits;
+use crate::runs::answers::{describe_failure, write_answer, write_called};
+use crate::runs::requests::name_request;
 
 /// What is known of a response before its run begins.
 #[derive(Clone, Debug)]
@@ -198,7 +199,7 @@ impl ResponseWriter {
     }
 
     /// Takes the next event of the run.
-    pub(super) fn take_event(&mut self, PlacedEvent { cursor, event }: PlacedEvent, used: &CostRow) {
+    pub(super) fn take_event(&mut self, PlacedEvent { cursor, event, .. }: PlacedEvent, used: &CostRow) {
         let place = cursor.map(|cursor| (cursor.position(), cursor.step()));
         match (event, place) {
             (RunEvent::Text(words), Some(place)) => self.take_text(&words, place),
@@ -408,7 +409,7 @@ impl ResponseWriter {
         let output = is_answer.then(shown);
         let is_failed = judgement.is_failure() || judgement == CallJudgement::Cancelled;
         let error = is_failed.then(|| {
-            let content = json!([{"type": "text", "text": describe_failure(record).words()}]);
+            let content = json!([{"type": "text", "text": describe_failure(record).words}]);
             json!({"type": "mcp_tool_execution_error", "content": content})
         });
         let (status, kind) =
@@ -448,7 +449,7 @@ impl ResponseWriter {
             CallJudgement::Partial => ResponseStatus::Partial,
             CallJudgement::Cancelled => ResponseStatus::Cancelled,
             CallJudgement::Reported | CallJudgement::Failed => {
-                ResponseStatus::Failed(describe_failure(record))
+                ResponseStatus::Failed(describe_failure(record).into())
             }
         };
         self.add_end(place);

@@ -1,10 +1,8 @@
 //! The answer of a run as a text, and its failure in the form of this door.
 
-use axum::http::StatusCode;
 use systole_kit::{DocumentLimits, Payload};
 use systole_queries::run_events::read_words;
 
-use super::fault::OpenaiFault;
 use crate::mcp::tools;
 use systole_core::rules::core_payload::{error_words, read_first_code};
 use systole_core::rules::first_cause::trace_failure;
@@ -28,13 +26,13 @@ fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
 }
 
 /// The JSON form of what a listener is called with.
-pub(super) fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> String {
+pub(crate) fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> String {
     let listener = organism.listeners.get(to);
     write_form(organism, listener.map(|listener| listener.accepts.as_slice()).unwrap_or_default(), body)
 }
 
 /// An answer as a text. `None` if a record is none.
-pub(super) fn write_answer(
+pub(crate) fn write_answer(
     organism: &Composition,
     judgement: CallJudgement,
     record: &Record,
@@ -48,16 +46,22 @@ pub(super) fn write_answer(
     }
 }
 
-/// Why a run has no answer: the code and the words of the first cause.
-pub(super) fn describe_failure(record: &Record) -> OpenaiFault {
+/// Why a run has no answer.
+pub(crate) struct RunFailure {
+    pub(crate) code: String,
+    pub(crate) words: String,
+}
+
+/// The code and the words of the first cause.
+pub(crate) fn describe_failure(record: &Record) -> RunFailure {
     if let Some((code, message)) = error_words(&record.body) {
         let (places, words) = trace_failure(&code, &message, read_first_code(&record.body).as_deref());
         let code = places.into_iter().next_back().map_or(code, |place| place.code);
-        return OpenaiFault::new(StatusCode::INTERNAL_SERVER_ERROR, code, words);
+        return RunFailure { code: code.into(), words: words.into() };
     }
     let code = record.header.code.map_or("reported", |code| code.as_str());
     let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).ok();
     let words = payload.map(|payload| payload.text().trim().to_owned()).filter(|words| !words.is_empty());
     let words = words.unwrap_or_else(|| format!("the run has ended without an answer: {code}"));
-    OpenaiFault::new(StatusCode::INTERNAL_SERVER_ERROR, code, words)
+    RunFailure { code: code.to_owned(), words }
 }

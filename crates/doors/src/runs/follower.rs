@@ -11,7 +11,7 @@ use systole_kit::reply::AnswerPart;
 use systole_organism::front::OrganismHandle;
 use systole_queries::costs::CostRow;
 use systole_queries::run_events::{
-    CallPlace, PlacedEvent, RunEvent, RunFold, RunHistory, RunRecord, SpokenWords,
+    CallPlace, PlacedEvent, RunCursor, RunEvent, RunFold, RunHistory, RunRecord, SpokenWords,
 };
 use tokio::task::JoinHandle;
 
@@ -64,7 +64,7 @@ pub(crate) struct RunFollower {
     thread: ThreadId,
     /// The position before its message.
     before: Position,
-    /// The events of records up to this one are not told.
+    /// The client knows the events of records up to this one.
     told: Position,
     fold: RunFold,
     history: Option<HistoryReader>,
@@ -87,15 +87,15 @@ impl RunFollower {
         receipt: &ApiReceipt,
         wants_words: bool,
     ) -> Option<RunFollower> {
-        RunFollower::follow_after(front, receipt, wants_words, Position::default())
+        RunFollower::follow_after(front, receipt, wants_words, (Position::default(), None))
     }
 
-    /// The same without what the records up to `told` say.
+    /// The same for a client that knows what the records up to `told` say, and what is up to its cursor.
     pub(crate) fn follow_after(
         front: &OrganismHandle,
         receipt: &ApiReceipt,
         wants_words: bool,
-        told: Position,
+        (told, known): (Position, Option<RunCursor>),
     ) -> Option<RunFollower> {
         let (thread, call) = receipt.read_run()?;
         let (before, end) = (Position(receipt.position.saturating_sub(1)), front.end());
@@ -110,7 +110,7 @@ impl RunFollower {
             thread: thread.clone(),
             before,
             told,
-            fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None),
+            fold: RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, known),
             history,
             coming: ProgressFollower::new(records, None),
             ready: VecDeque::new(),
@@ -137,12 +137,24 @@ impl RunFollower {
         self.fold.sum_used()
     }
 
-    /// The next event; `None` once the pump has ended. It may be dropped while it waits: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
-        Ok(self.next_placed().await?.map(|placed| placed.event))
+    /// Reads up to the place that the client knows. Returns whether the run has it.
+    pub(crate) async fn read_known(&mut self) -> Result<bool, LogFault> {
+        while !self.fold.is_met() && !self.is_here && self.read_more().await? {}
+        Ok(self.fold.is_met())
     }
 
-    /// The same with its id.
+    /// The next event that the client does not know; `None` once the pump has ended. It may be dropped while it waits:
+    /// nothing is lost.
+    pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
+        loop {
+            match self.next_placed().await? {
+                Some(placed) if placed.is_known => {}
+                placed => return Ok(placed.map(|placed| placed.event)),
+            }
+        }
+    }
+
+    /// The next event with its id, known or not.
     pub(crate) async fn next_placed(&mut self) -> Result<Option<PlacedEvent>, LogFault> {
         loop {
             match self.ready.pop_front() {
@@ -198,7 +210,7 @@ impl RunFollower {
             }
             Some(FollowerBatch::Spoken(report)) => {
                 let events = read_report(report).map(|spoken| self.fold.take_words(spoken));
-                self.add_events(events.unwrap_or_default());
+                self.ready.extend(events.unwrap_or_default());
             }
             None => return Ok(false),
         }
@@ -207,14 +219,9 @@ impl RunFollower {
 
     fn take_record(&mut self, (position, record): RunRecord) {
         self.is_quiet = false;
-        let events = self.fold.take_record(position, &record);
-        if position > self.told {
-            self.add_events(events);
-        }
-    }
-
-    fn add_events(&mut self, events: Vec<PlacedEvent>) {
-        self.ready.extend(events);
+        let is_told = position <= self.told;
+        let events = self.fold.take_record(position, &record).into_iter();
+        self.ready.extend(events.map(|event| PlacedEvent { is_known: event.is_known || is_told, ..event }));
     }
 
     /// What can be said only where the log ends for now. Returns whether there is more to tell or to hear.
@@ -231,7 +238,7 @@ impl RunFollower {
             return false;
         }
         self.is_quiet = true;
-        self.ready.push_back(PlacedEvent { cursor: None, event: RunEvent::Quiet });
+        self.ready.push_back(PlacedEvent { cursor: None, event: RunEvent::Quiet, is_known: false });
         true
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::api_types::ApiReceipt;
+use crate::api_types::ApiReceipt;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, PlacedRecord};
 use systole_core::types::record::{MessageRole, RecordCode};

@@ -1,0 +1,13 @@
+//! What all doors know: a conversation is a thread, a run is one message from outside with all that follows, and a request
+//! is what waits for a person. A door makes its own protocol of this; nothing here knows one.
+
+pub(crate) mod answers;
+pub(crate) mod decisions;
+pub(crate) mod entries;
+pub(crate) mod follower;
+pub(crate) mod id;
+pub(crate) mod named;
+pub(crate) mod requests;
+pub(crate) mod sending;
+pub(crate) mod transcript;
+pub(crate) mod work;

@@ -1,0 +1,49 @@
+//! The threads of a client by the names that it gave them. They are read from the index, and never kept here.
+
+use crate::limits;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::LogFault;
+use systole_core::types::thread_choice::ThreadName;
+use systole_log::index::{IndexFile, RootSelection};
+use systole_organism::front::OrganismHandle;
+use systole_organism::indexing::ask_index;
+
+/// The threads of a client whose names begin so, the newest first.
+pub(crate) fn list_named(
+    front: &OrganismHandle,
+    client: &Name,
+    prefix: String,
+) -> Result<Vec<(ThreadName, ThreadId)>, LogFault> {
+    let wanted =
+        RootSelection { name: Some(prefix), client: Some(client.to_string()), ..RootSelection::default() };
+    let mut rows = Vec::new();
+    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
+        rows.clear();
+        index.visit_roots(&wanted, &mut |row| {
+            rows.extend(ThreadName::parse(&row.name).ok().zip(ThreadId::parse(&row.thread).ok()));
+            rows.len() < limits::CHATS
+        })
+    })?;
+    Ok(rows)
+}
+
+/// The thread of a client with that name.
+pub(crate) fn find_named(
+    front: &OrganismHandle,
+    client: &Name,
+    name: &ThreadName,
+) -> Result<Option<ThreadId>, LogFault> {
+    let (begin, client) = (Some(name.as_str().to_owned()), Some(client.to_string()));
+    let wanted = RootSelection { name: begin, client, ..RootSelection::default() };
+    let mut found = None;
+    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
+        index.visit_roots(&wanted, &mut |row| {
+            let is_it = row.name == name.as_str();
+            if is_it {
+                found = ThreadId::parse(&row.thread).ok();
+            }
+            !is_it
+        })
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,65 @@
+//! What waits for persons in a run, as a client sees it.
+
+use systole_queries::persons::WaitingRequest;
+use systole_queries::thread_requests::list_held;
+
+use super::decisions::{read_log, read_waiting};
+use crate::api_types::ApiReceipt;
+use crate::entrance::DoorAddresses;
+use crate::http_state::HttpState;
+use crate::limits;
+use systole_core::types::ids::Name;
+use systole_core::types::person::{self, PersonRequestId};
+use systole_core::types::refusal::Refusal;
+
+/// What waits for persons in a run.
+pub(crate) struct RunRequests {
+    pub(crate) ids: Vec<PersonRequestId>,
+    /// Those that the client may decide.
+    pub(crate) own: Vec<WaitingRequest>,
+}
+
+impl RunRequests {
+    /// Reads them.
+    pub(crate) async fn read(
+        state: &HttpState,
+        client: &Name,
+        receipt: &ApiReceipt,
+    ) -> Result<RunRequests, Box<Refusal>> {
+        let run = receipt.read_run();
+        let read = read_log(state, client, move |moment| {
+            let Some((thread, call)) = &run else { return Ok((Vec::new(), Vec::new())) };
+            let ids = list_held(&*moment.reader, thread, *call)?;
+            let waiting = read_waiting(moment)?.into_iter().filter(|one| ids.contains(&one.id)).collect();
+            Ok((ids, waiting))
+        });
+        let (ids, waiting): (_, Vec<WaitingRequest>) = read.await?;
+        let organism = state.front.composition();
+        let may =
+            |one: &WaitingRequest| person::may_decide(organism, client, (one.kind(), &one.listener), true);
+        Ok(RunRequests { ids, own: waiting.into_iter().filter(may).collect() })
+    }
+}
+
+/// Where a person decides what a client may not.
+pub(crate) fn find_approvals_page(DoorAddresses { bound, public }: &DoorAddresses) -> String {
+    let door = public.as_ref().map_or_else(|| format!("http://{bound}"), |public| public.as_str().to_owned());
+    format!("{door}/approvals")
+}
+
+/// The id of a request with the hash of what it shows, as `a1.00ff`: a decision under it counts for just that.
+pub(crate) fn name_request(waiting: &WaitingRequest) -> String {
+    let hash: String = waiting.hash.to_string().chars().take(limits::SHOWN_HASH).collect();
+    format!("{}.{hash}", waiting.id)
+}
+
+/// The request of such an id.
+pub(crate) fn read_request_name(id: &str) -> Option<PersonRequestId> {
+    let (request, hash) = id.split_once('.')?;
+    PersonRequestId::parse(request).filter(|_| !hash.is_empty())
+}
+
+/// Whether such an id names that hash.
+pub(crate) fn has_seen(id: &str, hash: &str) -> bool {
+    id.split_once('.').is_some_and(|(_, seen)| hash.starts_with(seen))
+}

@@ -1,0 +1,37 @@
+//! Sends a client's message: the run is what comes of it.
+
+use crate::api_types::ApiReceipt;
+use crate::http_state::HttpState;
+use crate::request_refusals::describe_stopping;
+use systole_core::types::composition::Listener;
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::refusal::Refusal;
+use systole_organism::front::ClientMessage;
+use systole_organism::waiting::SenderReply;
+
+/// Sends a message under a key to a thread.
+pub(crate) async fn send_message(
+    state: &HttpState,
+    client: &Name,
+    (entry, document): (&Listener, Vec<u8>),
+    (key, thread): (&Key, String),
+) -> Result<ApiReceipt, Box<Refusal>> {
+    let bounds = state.messages.bounds_of(client);
+    let held = (bounds.wait_for_room(document.len()).await, bounds.wait_for_turn().await);
+    let message = ClientMessage {
+        client: client.clone(),
+        key: key.clone(),
+        document,
+        to: Some(entry.name.to_string()),
+        thread: Some(thread),
+        subject: None,
+    };
+    match state.front.ask_holding(message, Some(Box::new(held))).await {
+        Some(SenderReply::Receipt(receipt, position)) => {
+            let position = state.front.locate_receipt(&receipt, position).await;
+            Ok(ApiReceipt::from_receipt(&receipt, position, key.as_str()))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(refusal),
+        Some(SenderReply::Done) | None => Err(Box::new(describe_stopping())),
+    }
+}
