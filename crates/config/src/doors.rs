@@ -50,7 +50,7 @@ form! {
 }
 
 /// An open door with its settings: those of `true`, or those that a map has.
-fn read_open<Keys: SectionKeys, Settings: Default>(
+fn read_open<Keys: Form<Value = Keys>, Settings: Default>(
     diagnostics: &mut Diagnostics,
     (node, path): (&Node, &str),
     example: &str,

@@ -136,6 +136,8 @@ pub(super) fn read_or<F: Form>(
 pub(super) const fn name_key(written: &'static str) -> &'static str {
     match written.as_bytes() {
         [b'r', b'#', ..] => written.split_at(2).1,
+        // The name of a protocol is written as its authors write it.
+        b"ag_ui" => "ag-ui",
         _ => written,
     }
 }

@@ -5,6 +5,7 @@
 //! connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
+mod ag_ui;
 mod alarm_types;
 pub mod api_types;
 pub mod client;

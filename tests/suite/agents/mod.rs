@@ -2,6 +2,7 @@
 //! provider in place of the model. These tests call no code of an agent. They read what it did from the log and from
 //! the requests that the mock got.
 
+mod ag_ui;
 mod again;
 mod aimock;
 mod any_model;
@@ -21,6 +22,7 @@ mod nonce;
 mod notes;
 mod picture;
 mod reckoning;
+mod relay;
 mod responses;
 mod seeing;
 mod settings;

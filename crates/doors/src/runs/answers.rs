@@ -31,6 +31,15 @@ pub(crate) fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> St
     write_form(organism, listener.map(|listener| listener.accepts.as_slice()).unwrap_or_default(), body)
 }
 
+/// What was asked, as a text.
+pub(crate) fn read_question(organism: &Composition, record: &Record) -> String {
+    let form = || match &record.header.to {
+        Some(to) => write_called(organism, to, &record.body),
+        None => String::from_utf8_lossy(&record.body).into_owned(),
+    };
+    read_words(record).unwrap_or_else(form)
+}
+
 /// An answer as a text. `None` if a record is none.
 pub(crate) fn write_answer(
     organism: &Composition,

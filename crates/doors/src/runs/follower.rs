@@ -137,10 +137,16 @@ impl RunFollower {
         self.fold.sum_used()
     }
 
-    /// Reads up to the place that the client knows. Returns whether the run has it.
+    /// Reads all that the client may know. Returns whether the run has the place that it names.
     pub(crate) async fn read_known(&mut self) -> Result<bool, LogFault> {
-        while !self.fold.is_met() && !self.is_here && self.read_more().await? {}
+        let is_told = |run: &RunFollower| run.told == Position::default() || run.is_here;
+        while !(self.fold.is_met() && is_told(self)) && !self.is_here && self.read_more().await? {}
         Ok(self.fold.is_met())
+    }
+
+    /// The next event of those that were read, if the client knows it.
+    pub(crate) fn take_known(&mut self) -> Option<PlacedEvent> {
+        self.ready.pop_front_if(|placed| placed.is_known)
     }
 
     /// The next event that the client does not know; `None` once the pump has ended. It may be dropped while it waits:

@@ -20,6 +20,11 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
+    /// The place behind all that records up to a position make, before anything else.
+    pub fn behind(position: Position) -> RunCursor {
+        RunCursor { position, step: 0, open: TextHash::EMPTY }
+    }
+
     /// The last record that made events.
     pub fn position(&self) -> Position {
         self.position

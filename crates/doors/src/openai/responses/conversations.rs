@@ -15,17 +15,15 @@ use super::fields::{PathId, QueryPairs, SentFields};
 use super::items::{TextKind, write_asked, write_list};
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
-use crate::runs::answers::{write_answer, write_called};
+use crate::runs::answers::{read_question, write_answer};
 use crate::runs::named::find_named;
 use crate::runs::transcript::Transcript;
 use crate::runs::work::read_blocking;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::{Clock as _, PlacedRecord};
-use systole_core::types::record::Record;
 use systole_core::types::thread_choice::ThreadName;
 use systole_organism::runfile::draw_hex;
-use systole_queries::run_events::read_words;
 use systole_system::clock::WallClock;
 
 /// How the names of their threads begin, and their ids.
@@ -48,15 +46,6 @@ pub(super) fn read_id(id: &str) -> Result<ThreadName, OpenaiFault> {
 pub(super) fn find_id(recorded: Option<&Key>) -> Option<String> {
     let name = ThreadName::from_key(recorded?)?;
     name.as_str().strip_prefix(NAMED).map(|rest| format!("{ID}{rest}"))
-}
-
-/// What was asked, as a text.
-pub(super) fn read_question(organism: &Composition, record: &Record) -> String {
-    let form = || match &record.header.to {
-        Some(to) => write_called(organism, to, &record.body),
-        None => String::from_utf8_lossy(&record.body).into_owned(),
-    };
-    read_words(record).unwrap_or_else(form)
 }
 
 /// A message of the client, as it is on record.

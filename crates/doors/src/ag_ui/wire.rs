@@ -1,0 +1,86 @@
+//! Events on the wire. An event without an id belongs to the next one that has an id: they count together, so a client
+//! that goes on behind an id has all or nothing of what one step of the run made.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use serde_json::{Value, json};
+use systole_queries::run_events::RunCursor;
+use tokio::sync::mpsc;
+
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
+
+/// An event as it is sent. Without data it says only how far the client is.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct WireEvent {
+    pub(super) id: Option<String>,
+    pub(super) data: Option<Value>,
+}
+
+impl WireEvent {
+    /// Events that count together.
+    pub(super) fn write_group(id: &str, events: Vec<Value>) -> Vec<WireEvent> {
+        let mut group: Vec<WireEvent> =
+            events.into_iter().map(|data| WireEvent { id: None, data: Some(data) }).collect();
+        match group.last_mut() {
+            Some(last) => last.id = Some(id.to_owned()),
+            None => group.push(WireEvent { id: Some(id.to_owned()), data: None }),
+        }
+        group
+    }
+
+    fn into_sse(self) -> Event {
+        let event = Event::default();
+        let event = self.id.into_iter().fold(event, Event::id);
+        self.data.into_iter().fold(event, |event, data| event.data(data.to_string()))
+    }
+}
+
+/// The end of a run that has failed.
+pub(super) fn write_error(code: &str, words: &str) -> Value {
+    json!({"type": "RUN_ERROR", "code": code, "message": words})
+}
+
+/// The words of a refusal, with its fix.
+pub(super) fn describe_refusal(refusal: &Refusal) -> String {
+    match refusal.fix.as_deref().unwrap_or(refusal.code.fix()) {
+        "" => refusal.message.to_string(),
+        fix => format!("{}; {fix}", refusal.message),
+    }
+}
+
+/// A run that is refused before it begins.
+pub(super) fn answer_error(code: &str, words: &str) -> Response {
+    let id = RunCursor::behind(Position::default()).to_string();
+    answer_events(WireEvent::write_group(&id, vec![write_error(code, words)]))
+}
+
+/// These events, and nothing after them.
+pub(super) fn answer_events(events: Vec<WireEvent>) -> Response {
+    let (sender, queue) = mpsc::channel(events.len().max(1));
+    for event in events {
+        // There is room for all.
+        drop(sender.try_send(event));
+    }
+    stream(queue)
+}
+
+/// The events as they come.
+pub(super) fn stream(events: mpsc::Receiver<WireEvent>) -> Response {
+    Sse::new(SentEvents(events)).keep_alive(KeepAlive::default()).into_response()
+}
+
+struct SentEvents(mpsc::Receiver<WireEvent>);
+
+impl Stream for SentEvents {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|event| event.map(|event| Ok(event.into_sse())))
+    }
+}

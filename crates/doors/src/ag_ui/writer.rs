@@ -1,0 +1,425 @@
+//! A run in the events of AG-UI. A client that knows a part of it gets the rest; what it knows still says which calls and
+//! helpers are open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use systole_core::rules::outcome::CallJudgement;
+use systole_core::types::composition::Composition;
+use systole_core::types::door_settings::ShownSteps;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Position;
+use systole_core::types::record::{MessageRole, Record, RecordCode};
+use systole_kit::{DocumentLimits, Payload};
+use systole_queries::costs::CostRow;
+use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunRecord, read_words};
+
+use super::input::STATE_KEYS;
+use super::wire::{WireEvent, write_error};
+use crate::runs::answers::{describe_failure, write_answer, write_called};
+
+/// The version of the protocol.
+pub(super) const PROTOCOL: &str = "1.0";
+/// What waits for somebody else, as an activity.
+const WAITS: &str = "systole.waits";
+
+/// What a client says of its run.
+#[derive(Clone, Debug)]
+pub(super) struct RunHead {
+    /// The client's names of the thread and the run.
+    pub(super) thread: String,
+    pub(super) run: String,
+    /// The call.
+    pub(super) place: CallPlace,
+    /// The messages that the client has.
+    pub(super) messages: Vec<Value>,
+    /// The fields of its request that change nothing.
+    pub(super) ignored: Vec<&'static str>,
+    /// Whether the client may have begun it before, so that its messages may have a part of it.
+    pub(super) is_again: bool,
+}
+
+/// The id of a call: its thread and its path there. The answer of a run has that of its call.
+pub(super) fn name_call(at: &CallPlace) -> String {
+    format!("{}#{}", at.thread, at.call)
+}
+
+/// One run, as far as its events were taken.
+pub(super) struct RunWriter {
+    organism: Arc<Composition>,
+    shows: ShownSteps,
+    head: RunHead,
+    /// The messages that it made, but for its answer.
+    made: Vec<Value>,
+    /// Who works for it.
+    helpers: BTreeMap<CallPlace, Name>,
+    /// The id behind which the client goes on.
+    last: String,
+    has_begun: bool,
+    has_live_thought: bool,
+    /// Whether the client is shown that something waits for somebody else.
+    shows_wait: bool,
+    has_ended: bool,
+    ready: Vec<WireEvent>,
+}
+
+impl RunWriter {
+    /// A run of which the client has what is up to that id, if it is in the middle of its stream.
+    pub(super) fn new(organism: Arc<Composition>, head: RunHead, known: Option<String>) -> RunWriter {
+        let shows = organism.doors.ag_ui.as_ref().map(|ag_ui| ag_ui.shows).unwrap_or_default();
+        let (has_begun, last) = (known.is_some(), known.unwrap_or_default());
+        RunWriter {
+            organism,
+            shows,
+            head,
+            made: Vec::new(),
+            helpers: BTreeMap::new(),
+            last,
+            has_begun,
+            has_live_thought: false,
+            shows_wait: false,
+            has_ended: false,
+            ready: Vec::new(),
+        }
+    }
+
+    /// The events that are ready for the client.
+    pub(super) fn take_ready(&mut self) -> Vec<WireEvent> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Begins in the middle of a run, behind a decision: what the client knows of it was taken.
+    pub(super) fn begin_behind(&mut self, told: Position) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let mut events = self.write_begin();
+            events.extend(self.helpers.iter().map(|(at, name)| self.write_helper(at, name)));
+            self.last = RunCursor::behind(told).to_string();
+            self.send(events);
+        }
+    }
+
+    /// Sends events that count together, behind the newest id.
+    fn send(&mut self, events: Vec<Value>) {
+        self.ready.extend(WireEvent::write_group(&self.last, events));
+    }
+
+    /// Sends what is not part of the run: the client comes again.
+    pub(super) fn break_off(&mut self, code: &str, words: &str) {
+        self.ready.push(WireEvent { id: None, data: Some(write_error(code, words)) });
+    }
+
+    /// Takes the next event of the run.
+    pub(super) fn take_event(&mut self, placed: PlacedEvent, used: &CostRow) {
+        let PlacedEvent { cursor, event, is_known } = placed;
+        // What was said live has no place, and its record says only where the client is.
+        let is_said = matches!(&event, RunEvent::Thought { is_live: false, .. }) && self.has_live_thought;
+        let goes_on =
+            cursor.is_some() && !matches!(&event, RunEvent::Away(_) | RunEvent::Asked(_) | RunEvent::Again);
+        let is_over = goes_on && std::mem::take(&mut self.shows_wait);
+        let over = is_over.then(|| self.write_waits(&json!({"requests": []})));
+        let events: Vec<Value> = over.into_iter().chain(self.write_event(event, used, is_known)).collect();
+        if let Some(cursor) = cursor {
+            self.last = cursor.to_string();
+        }
+        if !is_known && (is_said || !events.is_empty()) {
+            self.send(events);
+        }
+    }
+
+    fn write_event(&mut self, event: RunEvent, used: &CostRow, is_known: bool) -> Vec<Value> {
+        match event {
+            RunEvent::Started if is_known || std::mem::replace(&mut self.has_begun, true) => Vec::new(),
+            RunEvent::Started => self.write_begin(),
+            RunEvent::Text(words) => vec![self.write_text(&words)],
+            RunEvent::Retract => vec![self.write_messages()],
+            RunEvent::Thought { words, is_live } => self.write_thought(&words, is_live),
+            RunEvent::Called { at, to, record } => self.write_call(&at, to, &record),
+            RunEvent::Returned { at, judgement, record } => self.write_return(&at, judgement, &record),
+            RunEvent::Away(outage) => {
+                self.shows_wait = true;
+                vec![self.write_waits(&json!({"requests": [], "away": outage}))]
+            }
+            RunEvent::Ended { judgement, record } => self.write_end(judgement, &record.1, used),
+            RunEvent::Again
+            | RunEvent::Asked(_)
+            | RunEvent::Decided(_)
+            | RunEvent::Words(_)
+            | RunEvent::Quiet => Vec::new(),
+        }
+    }
+
+    fn write_begin(&self) -> Vec<Value> {
+        let RunHead { thread, run, ignored, is_again, .. } = &self.head;
+        let mut events = vec![json!({
+            "type": "RUN_STARTED",
+            "threadId": thread,
+            "runId": run,
+            "protocolVersion": PROTOCOL,
+        })];
+        if !ignored.is_empty() {
+            events.push(json!({"type": "CUSTOM", "name": "systole.ignored", "value": ignored}));
+        }
+        if *is_again {
+            events.push(self.write_messages());
+        }
+        events
+    }
+
+    fn write_text(&self, words: &str) -> Value {
+        json!({
+            "type": "TEXT_MESSAGE_CHUNK",
+            "messageId": name_call(&self.head.place),
+            "role": "assistant",
+            "delta": words,
+        })
+    }
+
+    /// All messages but the answer: those of the client, and those that the run made.
+    fn write_messages(&self) -> Value {
+        let own = name_call(&self.head.place);
+        let is_made = |id: &str| self.made.iter().any(|made| made["id"] == id);
+        // What the client has of this run is sent again.
+        let is_of_run = |id: &str| {
+            let below = id.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            below || (self.head.is_again && id.starts_with(&format!("{}.", self.head.place.thread)))
+        };
+        let is_kept = |one: &&Value| {
+            let id = one.get("id").and_then(Value::as_str);
+            id.is_some_and(|id| !is_of_run(id) && !is_made(id))
+        };
+        let kept = self.head.messages.iter().filter(is_kept).chain(&self.made);
+        json!({"type": "MESSAGES_SNAPSHOT", "messages": kept.collect::<Vec<_>>()})
+    }
+
+    fn write_thought(&mut self, words: &str, is_live: bool) -> Vec<Value> {
+        let is_known = !is_live && self.has_live_thought;
+        self.has_live_thought = is_live;
+        if is_known || self.shows < ShownSteps::Steps {
+            return Vec::new();
+        }
+        let id = format!("{}~{}", name_call(&self.head.place), self.last);
+        vec![json!({"type": "REASONING_MESSAGE_CHUNK", "messageId": id, "delta": words})]
+    }
+
+    /// The nearest helper above a call.
+    fn find_helper(&self, at: &CallPlace) -> Option<String> {
+        let above = at.call.caller().map(|(call, ..)| call);
+        let is_above = |one: &&CallPlace| match &above {
+            Some(call) => one.thread == at.thread && call.is_within(&one.call),
+            None => Some(&one.thread) == at.thread.parent().as_ref() && one.call.caller().is_none(),
+        };
+        self.helpers.keys().rev().find(is_above).map(name_call)
+    }
+
+    fn write_call(&mut self, at: &CallPlace, to: Name, record: &RunRecord) -> Vec<Value> {
+        if self.shows < ShownSteps::Steps {
+            return Vec::new();
+        }
+        let (id, above) = (name_call(at), self.find_helper(at));
+        let name = format!("{to}.{}", read_element(&record.1));
+        let arguments = match self.shows {
+            ShownSteps::All => write_called(&self.organism, &to, &record.1.body),
+            ShownSteps::Answer | ShownSteps::Steps => "{}".to_owned(),
+        };
+        let call = json!({
+            "id": id,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        });
+        let made = json!({"id": id, "role": "assistant", "toolCalls": [call]});
+        self.made.push(attribute(made, above.as_deref()));
+        let events = [
+            json!({"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name}),
+            json!({"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": arguments}),
+            json!({"type": "TOOL_CALL_END", "toolCallId": id}),
+        ];
+        let mut events: Vec<Value> =
+            events.into_iter().map(|event| attribute(event, above.as_deref())).collect();
+        let section = self.organism.sections.get(&to);
+        let is_helper = section.is_some_and(|one| one.is_workflow() || one.path.starts_with("agents."));
+        if is_helper || record.1.header.code == Some(RecordCode::Role(MessageRole::Begin)) {
+            events.push(self.write_helper(at, &to));
+            self.helpers.insert(at.clone(), to);
+        }
+        events
+    }
+
+    fn write_helper(&self, at: &CallPlace, name: &Name) -> Value {
+        let id = name_call(at);
+        let mut event = json!({
+            "type": "SUBAGENT_STARTED",
+            "subagentRunId": id,
+            "name": name.as_str(),
+            "parentToolCallId": id,
+        });
+        if let Some((fields, above)) = event.as_object_mut().zip(self.find_helper(at)) {
+            fields.insert("parentSubagentRunId".to_owned(), above.into());
+        }
+        event
+    }
+
+    fn write_return(&mut self, at: &CallPlace, judgement: CallJudgement, record: &RunRecord) -> Vec<Value> {
+        if self.shows < ShownSteps::Steps {
+            return Vec::new();
+        }
+        let (id, helper) = (name_call(at), self.helpers.remove(at));
+        let above = self.find_helper(at);
+        let answer = write_answer(&self.organism, judgement, &record.1);
+        let failure = answer.is_none().then(|| describe_failure(&record.1));
+        let content = match (answer, &failure) {
+            (_, Some(failure)) => format!("{}: {}", failure.code, failure.words),
+            (Some(answer), None) if self.shows == ShownSteps::All => answer,
+            _ => read_element(&record.1),
+        };
+        let result = format!("{id}.result");
+        let made = json!({"id": result, "role": "tool", "toolCallId": id, "content": content});
+        let made = attribute(made, above.as_deref());
+        let after = self.made.iter().position(|one| one["id"] == id);
+        self.made.insert(after.map_or(self.made.len(), |at| at + 1), made);
+        let event = json!({
+            "type": "TOOL_CALL_RESULT",
+            "messageId": result,
+            "toolCallId": id,
+            "content": content,
+            "role": "tool",
+        });
+        let mut events = vec![attribute(event, above.as_deref())];
+        if helper.is_some() {
+            events.push(match failure {
+                Some(failure) => json!({
+                    "type": "SUBAGENT_ERROR",
+                    "subagentRunId": id,
+                    "code": failure.code,
+                    "message": failure.words,
+                }),
+                None => write_helper_end(&id, &json!({"type": "success"})),
+            });
+        }
+        events
+    }
+
+    fn write_waits(&self, content: &Value) -> Value {
+        json!({
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": format!("{}.waits", name_call(&self.head.place)),
+            "activityType": WAITS,
+            "content": content,
+        })
+    }
+
+    /// Shows what waits for others. The run goes on once they have decided.
+    pub(super) fn show_waits(&mut self, requests: &[String], at: &str) {
+        self.shows_wait = true;
+        let event = self.write_waits(&json!({"requests": requests, "at": at}));
+        self.send(vec![event]);
+    }
+
+    /// Ends the run with what the client may decide.
+    pub(super) fn end_with_interrupts(&mut self, interrupts: &[Value], used: &CostRow) {
+        let ids: Vec<&Value> = interrupts.iter().filter_map(|one| one.get("id")).collect();
+        let outcome = json!({"type": "suspended", "interruptIds": ids});
+        let mut events = self.end_helpers(&outcome);
+        events.push(write_state(used, &ids));
+        events.push(self.write_messages());
+        events.push(self.write_finish(json!({"outcome": {"type": "interrupt", "interrupts": interrupts}})));
+        self.has_ended = true;
+        self.send(events);
+    }
+
+    fn end_helpers(&mut self, outcome: &Value) -> Vec<Value> {
+        // Those below first.
+        let open = std::mem::take(&mut self.helpers).into_keys().rev();
+        open.map(|at| write_helper_end(&name_call(&at), outcome)).collect()
+    }
+
+    fn write_finish(&self, more: Value) -> Value {
+        let mut event = json!({
+            "type": "RUN_FINISHED",
+            "threadId": self.head.thread,
+            "runId": self.head.run,
+        });
+        if let (Some(fields), Value::Object(more)) = (event.as_object_mut(), more) {
+            fields.extend(more);
+        }
+        event
+    }
+
+    fn write_end(&mut self, judgement: CallJudgement, record: &Record, used: &CostRow) -> Vec<Value> {
+        self.has_ended = true;
+        let mut events = self.end_helpers(&json!({"type": "success"}));
+        if judgement == CallJudgement::Cancelled {
+            events.push(write_state(used, &[]));
+            events.push(self.write_finish(json!({"outcome": {"type": "cancelled"}})));
+            return events;
+        }
+        let Some(answer) = write_answer(&self.organism, judgement, record) else {
+            let failure = describe_failure(record);
+            let mut error = write_error(&failure.code, &failure.words);
+            if let Some((fields, usage)) = error.as_object_mut().zip(write_usage(used)) {
+                fields.insert("usage".to_owned(), usage);
+            }
+            return vec![error];
+        };
+        // Words were sent before the end.
+        if judgement == CallJudgement::Handled || read_words(record).is_none() {
+            events.push(self.write_text(&answer));
+        }
+        events.push(write_state(used, &[]));
+        let mut finish = json!({
+            // No call waits for the client.
+            "outcome": {"type": "success", "pendingToolCallIds": []},
+            "result": answer,
+        });
+        if let Some(fields) = finish.as_object_mut() {
+            fields.extend(write_usage(used).map(|usage| ("usage".to_owned(), usage)));
+            let is_partial = judgement == CallJudgement::Partial;
+            let partial = is_partial.then(|| ("metadata".to_owned(), json!({"systole.partial": true})));
+            fields.extend(partial);
+        }
+        events.push(self.write_finish(finish));
+        events
+    }
+}
+
+/// An event or a message with the helper that it is of.
+fn attribute(mut event: Value, helper: Option<&str>) -> Value {
+    if let Some((fields, helper)) = event.as_object_mut().zip(helper) {
+        fields.insert("subagentRunId".to_owned(), helper.into());
+    }
+    event
+}
+
+fn write_helper_end(id: &str, outcome: &Value) -> Value {
+    json!({"type": "SUBAGENT_FINISHED", "subagentRunId": id, "outcome": outcome})
+}
+
+/// What the run used, and what waits for the client.
+fn write_state(used: &CostRow, waits: &[&Value]) -> Value {
+    let usage = json!({
+        "requests": used.requests,
+        "inputTokens": used.tokens_in,
+        "outputTokens": used.tokens_out,
+    });
+    let [own_waits, own_usage] = STATE_KEYS;
+    json!({"type": "STATE_SNAPSHOT", "snapshot": {own_waits: waits, own_usage: usage}})
+}
+
+/// The tokens that its models used, if they are known.
+fn write_usage(used: &CostRow) -> Option<Value> {
+    let is_known = used.requests > 0 && used.unknown == 0 && used.uncounted == 0;
+    let total = used.tokens_in.saturating_add(used.tokens_out);
+    is_known.then(
+        || json!([{"inputTokens": used.tokens_in, "outputTokens": used.tokens_out, "totalTokens": total}]),
+    )
+}
+
+fn read_element(record: &Record) -> String {
+    let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).ok();
+    payload.map(|payload| payload.name().local.to_string()).unwrap_or_default()
+}

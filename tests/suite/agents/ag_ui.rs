@@ -1,0 +1,509 @@
+//! Runs over AG-UI, by the stock client of the protocol's authors: what it shows; interrupts and their answers; streams that
+//! are cut or killed and go on; several tabs; and what a request that cannot be answered says.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+
+use super::chats::{ChatClient, HELD, SEARCHES, WEB, approve_searches, house, run_with_web};
+use super::house::{AgentHouse, AgentPlan, Critic};
+use super::relay::Relay;
+use crate::program::{Running, answer, ask, ask_as, connect, head, run_file};
+
+const ALL: &str = "doors: {ag-ui: {show: all}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui], roles: [approve-own]}}";
+const FETCH: &str = include_str!("../../../docs/doors/resuming-fetch.mjs");
+
+/// A web app in its process.
+struct WebApp(ChatClient);
+
+impl WebApp {
+    fn start(house: &AgentHouse) -> WebApp {
+        WebApp::start_at(house, &run_file(house.path()).address.to_string(), WEB)
+    }
+
+    fn start_at(house: &AgentHouse, address: &str, token: &str) -> WebApp {
+        std::fs::write(house.path().join("resuming-fetch.mjs"), FETCH).unwrap();
+        let program = ("ag_ui_client.mjs", include_str!("ag_ui_client.mjs"));
+        WebApp(ChatClient::start_node(house.path(), program, &[&format!("http://{address}"), token]))
+    }
+
+    fn send(&mut self, wanted: &Value) {
+        self.0.send(wanted);
+    }
+
+    /// The next words of a run that is on its way.
+    fn hear(&self) -> Value {
+        let line = self.0.read_line();
+        assert!(line.get("event").is_some(), "{line}");
+        line["event"].clone()
+    }
+
+    /// What the client has once the run is over, and what it heard before.
+    fn end(&self) -> Value {
+        loop {
+            let line = self.0.read_line();
+            if line.get("event").is_none() {
+                assert!(!line["said"].is_null(), "{line}");
+                let warned = line["warnings"].as_array().is_some_and(Vec::is_empty);
+                assert!(warned, "the client had to mend what came: {line}");
+                return line["said"].clone();
+            }
+        }
+    }
+
+    fn run(&mut self, wanted: &Value) -> Value {
+        self.send(wanted);
+        self.end()
+    }
+}
+
+fn count(said: &Value, kind: &str) -> usize {
+    said["kinds"].as_array().unwrap().iter().filter(|one| *one == kind).count()
+}
+
+fn first_interrupt(said: &Value) -> Value {
+    assert_eq!(said["outcome"]["type"], "interrupt", "{said}");
+    said["interrupts"][0].clone()
+}
+
+const FOUND: &str = r#"{"query":"moon"}"#;
+
+#[test]
+fn g11_a_stock_client_and_an_agent_have_one_conversation_also_after_a_restart() {
+    let house = house(&["{thinking: I think., say: One.}", "{say: Two.}", "{say: Three.}"], ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let first = app.run(&json!({"say": "first?", "run": "r1"}));
+    let thought = json!([["user", "first?"], ["reasoning", "I think."], ["assistant", "One."]]);
+    assert_eq!(first["messages"], thought, "{first}");
+    assert_eq!((&first["result"], &first["outcome"]["type"]), (&json!("One."), &json!("success")));
+    assert!(first["usage"][0]["inputTokens"].as_u64().is_some_and(|tokens| tokens > 0), "{first}");
+    assert_eq!((&first["customs"], first["errors"].as_array().map(Vec::len)), (&json!([]), Some(0)));
+    let second = app.run(&json!({"say": "second?", "tools": [{"name": "x", "description": "y"}]}));
+    assert_eq!(second["result"], "Two.");
+    assert_eq!(second["customs"], json!([["systole.ignored", ["tools"]]]), "{second}");
+    organism.interrupt();
+    // The same thread goes on over the routes for programs, and is read by a new tab.
+    let organism = run_with_web(&house);
+    let path = "/v1/messages?thread=@agui.t";
+    let other = ask(&run_file(house.path()), "POST", path, &[], "<ask>x</ask>");
+    assert_ne!(
+        other.json["thread"],
+        first["ids"][1].as_str().unwrap().split('#').next().unwrap(),
+        "{other:?}"
+    );
+    let mut tab = WebApp::start(&house);
+    let third = tab.run(&json!({"say": "third?"}));
+    assert_eq!(third["result"], "Three.");
+    assert!(house.asked().last().unwrap().body.to_string().contains("first?"), "the thread is the memory");
+    let read = tab.run(&json!({"show": true, "tab": "new"}));
+    let said = json!([
+        ["user", "first?"],
+        ["assistant", "One."],
+        ["user", "second?"],
+        ["assistant", "Two."],
+        ["user", "third?"],
+        ["assistant", "Three."],
+    ]);
+    assert_eq!((&read["messages"], read["thrown"].is_null()), (&said, true), "{read}");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_an_interrupt_is_approved_rejected_and_edited() {
+    let searches = |query: &str| format!("{{say: I look., call: {{search: {{query: {query}}}}}}}");
+    let replies = [
+        searches("moon"),
+        "{say: There.}".into(),
+        searches("sun"),
+        "{say: Not there.}".into(),
+        searches("stars"),
+        "{say: Comets.}".into(),
+    ];
+    let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
+    let house = house(&replies, ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let asked = app.run(&json!({"say": "Where is the moon?"}));
+    let interrupt = first_interrupt(&asked);
+    // What was said before the call is no answer.
+    let calls = json!(["calls", ["search.search", FOUND]]);
+    assert_eq!(asked["messages"], json!([["user", "Where is the moon?"], calls]), "{asked}");
+    assert_eq!((&interrupt["reason"], &interrupt["toolCallId"]), (&json!("tool_call"), &asked["ids"][1]));
+    assert!(interrupt["message"].as_str().unwrap().contains("<query>moon</query>"), "{interrupt}");
+    assert_eq!(interrupt["responseSchema"]["properties"]["editedArgs"]["required"], json!(["query"]));
+    assert_eq!(asked["states"][0]["waits"], json!([interrupt["id"]]));
+    let approve = json!({"resume": [{"status": "resolved", "payload": {"approved": true}}]});
+    let done = app.run(&approve);
+    let all = json!([["user", "Where is the moon?"], calls, ["tool", "FOUND moon"], ["assistant", "There."]]);
+    assert_eq!((&done["messages"], &done["states"][0]["waits"]), (&all, &json!([])), "{done}");
+    // The same decision again is taken, another one is not.
+    let id = &interrupt["id"];
+    let again = app.run(&json!({"tab": "b", "resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]}));
+    assert_eq!((&again["result"], count(&again, "RUN_STARTED")), (&json!("There."), 1), "{again}");
+    let other = app.run(&json!({"tab": "c", "resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": false}}]}));
+    assert_eq!(other["errors"][0][0], "approval.decided", "{other}");
+    app.run(&json!({"say": "And the sun?"}));
+    let rejected = app
+        .run(&json!({"resume": [{"status": "resolved", "payload": {"approved": false, "note": "too hot"}}]}));
+    assert!(rejected["messages"].to_string().contains("web rejected it: too hot"), "{rejected}");
+    assert_eq!(rejected["result"], "Not there.");
+    let stars = app.run(&json!({"say": "And the stars?"}));
+    let id = first_interrupt(&stars)["id"].clone();
+    let edit = |args: Value| json!({"resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": true, "editedArgs": args}}]});
+    let wrong = app.run(&edit(json!({"query": 5, "more": 1})));
+    let words = wrong["errors"][0][1].as_str().unwrap_or_else(|| panic!("{wrong}"));
+    assert!(
+        words.contains("more: is not known in search") && words.contains("query: is a number"),
+        "{words}"
+    );
+    let edited = app.run(&edit(json!({"query": "comets"})));
+    assert_eq!(edited["result"], "Comets.", "{edited}");
+    assert!(edited["messages"].to_string().contains("FOUND comets"), "{edited}");
+    for (query, tab) in [("comets", "d"), ("mars", "e")] {
+        let mut again = edit(json!({"query": query}));
+        again["tab"] = json!(tab);
+        let said = app.run(&again);
+        let is_same = tab == "d";
+        assert_eq!(
+            (said["result"] == "Comets.", said["errors"][0][0] == "approval.decided"),
+            (is_same, !is_same),
+            "{said}"
+        );
+    }
+    organism.interrupt();
+}
+
+#[test]
+fn g11_an_interrupt_is_answered_as_it_is_or_not_at_all() {
+    let house = house(&[SEARCHES, "{say: Not there.}", SEARCHES, "{say: There.}"], ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let asked = app.run(&json!({"say": "Where is the moon?", "run": "r1"}));
+    let id = first_interrupt(&asked)["id"].as_str().unwrap().to_owned();
+    // A tab that does not know of the interrupt leaves it out.
+    let left = app.run(&json!({"tab": "b", "say": "And?"}));
+    assert_eq!(left["errors"][0][0], "approval.open", "{left}");
+    assert!(left["errors"][0][1].as_str().unwrap().starts_with(&id), "{left}");
+    let answer = |id: &str, payload: Value| json!({"tab": "c", "resume": [{"interruptId": id, "status": "resolved", "payload": payload}]});
+    let other = format!("{}.{}", id.split('.').next().unwrap(), "0".repeat(16));
+    for (wanted, code) in [
+        (answer(&other, json!({"approved": true})), "approval.mismatch"),
+        (answer("a99.00", json!({"approved": true})), "approval.open"),
+        (answer("nonsense", json!({"approved": true})), "approval.unknown"),
+    ] {
+        let refused = app.run(&wanted);
+        let said = refused["errors"][0][0].clone();
+        let thrown = refused["thrown"]["payload"]["code"].clone();
+        assert!(said == code || thrown == code, "{code}: {refused}");
+    }
+    let unread = app.run(&answer(&id, json!({"okay": true})));
+    assert_eq!(unread["thrown"]["status"], 400, "{unread}");
+    let mut late = answer(&id, json!({"approved": true}));
+    late["say"] = json!("One more thing");
+    let lost = app.run(&late);
+    assert!(lost["thrown"]["payload"]["message"].as_str().unwrap().contains("would be lost"), "{lost}");
+    // Nothing of that has decided. A second tab with the same run is asked too, and its cancel rejects.
+    let again = app.run(&json!({"tab": "d", "say": "Where is the moon?", "run": "r1"}));
+    assert_eq!(first_interrupt(&again)["id"], id.as_str());
+    let cancelled = app.run(&json!({"tab": "d", "resume": [{"status": "cancelled"}]}));
+    assert_eq!(cancelled["result"], "Not there.", "{cancelled}");
+    let late = app.run(&json!({"tab": "f", "resume": [{"interruptId": id, "status": "cancelled"}]}));
+    assert_eq!(late["result"], "Not there.", "to leave what waits no longer changes nothing: {late}");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_who_works_for_a_run_is_shown_also_while_it_waits() {
+    let critic = format!("[{SEARCHES}, {{say: It is.}}]");
+    let plan = AgentPlan {
+        replies: "[{call: {ask: {\".\": Is it there?}}}, {say: The critic is content.}]",
+        critic: Critic { acts: "dialect: native, peers: [search]", ..Critic::says(&critic) },
+        rest: ALL,
+        ..AgentPlan::default()
+    };
+    let house = approve_searches(AgentHouse::build(&plan));
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let asked = app.run(&json!({"say": "Is the moon there?"}));
+    let helper =
+        first_interrupt(&asked)["toolCallId"].as_str().unwrap().rsplit_once('/').unwrap().0.to_owned();
+    let id = asked["interrupts"][0]["id"].clone();
+    let begun = json!(["SUBAGENT_STARTED", "critic", helper, null, null]);
+    let held = json!(["SUBAGENT_FINISHED", null, helper, null, {"type": "suspended", "interruptIds": [id]}]);
+    assert_eq!(asked["subagents"], json!([begun, held]), "{asked}");
+    let search = json!(["calls", ["search.search", FOUND]]);
+    assert_eq!(asked["messages"][2], search, "{asked}");
+    let done = app.run(&json!({"resume": [{"status": "resolved", "payload": {"approved": true}}]}));
+    let over = json!(["SUBAGENT_FINISHED", null, helper, null, {"type": "success"}]);
+    assert_eq!(done["subagents"], json!([begun, over]), "the same one goes on: {done}");
+    let found = json!(["tool", "FOUND moon", helper]);
+    assert!(done["messages"].as_array().unwrap().contains(&found), "{done}");
+    assert_eq!(done["result"], "The critic is content.");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_threads_below_a_run_are_helpers_of_it() {
+    let replies = r#"
+- {say: "<thinking>Both.</thinking><spawn-thread suggested_sub_id=\"one\"><initial-payload><ask>One?</ask></initial-payload></spawn-thread><spawn-thread suggested_sub_id=\"two\"><initial-payload><ask>Two?</ask></initial-payload></spawn-thread><await-threads mode=\"all\"/>"}
+- {say: "<thinking>So.</thinking><attempt_completion><result>Done.</result></attempt_completion>", times: always}
+"#;
+    let look = r#"{say: "<thinking>I look.</thinking><search><query>moon</query></search>"}"#;
+    let end = r#"{say: "<thinking>So.</thinking><attempt_completion><result>Seen.</result></attempt_completion>", times: always}"#;
+    let critic = format!("[{look}, {look}, {end}]");
+    let critic = Critic { acts: "dialect: xml, peers: [search]", ..Critic::says(&critic) };
+    let plan = AgentPlan { dialect: "xml", replies, critic, rest: ALL, ..AgentPlan::default() };
+    let house = AgentHouse::build(&plan);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let done = app.run(&json!({"say": "Both?"}));
+    assert_eq!(done["result"], "Done.", "{done}");
+    let of = |kind: &str| {
+        let all = done["subagents"].as_array().unwrap().iter();
+        all.filter(|one| one[0] == kind).map(|one| one[2].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (begun, over) = (of("SUBAGENT_STARTED"), [of("SUBAGENT_FINISHED"), of("SUBAGENT_ERROR")].concat());
+    assert!(!begun.is_empty() && begun.iter().all(|id| over.contains(id)), "{done}");
+    let within = json!(["tool", "FOUND moon"]);
+    let found = done["messages"].as_array().unwrap().iter().find(|one| one[1] == within[1]);
+    assert!(begun.contains(&found.unwrap()[2].as_str().unwrap().to_owned()), "a helper searched: {done}");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_a_stop_button_stops_the_run_and_a_lost_connection_does_not() {
+    let house = house(&[HELD, HELD], ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    app.send(&json!({"say": "What?", "run": "r1"}));
+    let heard = app.hear();
+    assert!("First words come.".starts_with(heard.as_str().unwrap().trim_end()), "{heard}");
+    let mut other = WebApp::start(&house);
+    let stop = json!({"method": "POST", "path": "/ag-ui/helper/threads/t/stop"});
+    assert_eq!(other.run(&stop), json!({"status": 200, "body": {"threadId": "t", "stopped": ["r1"]}}));
+    let stopped = app.end();
+    assert_eq!(stopped["outcome"], json!({"type": "cancelled"}), "{stopped}");
+    assert_eq!(stopped["messages"], json!([["user", "What?"]]), "what was said is no answer: {stopped}");
+    house.mock.release();
+    // One who leaves stops nothing.
+    let left = app.run(&json!({"say": "Again?", "run": "r2", "leave": 1, "plain": true, "thread": "u"}));
+    assert!(left["result"].is_null(), "{left}");
+    house.mock.release();
+    let back = app.run(&json!({"run": "r2", "plain": true, "thread": "u"}));
+    let all = json!([["user", "Again?"], ["assistant", "First words come. And then the rest."]]);
+    assert_eq!(back["messages"], all, "what it had is sent again, once: {back}");
+    assert_eq!(house.asked().len(), 2);
+    organism.interrupt();
+}
+
+#[test]
+fn g11_a_stream_goes_on_after_a_cut_and_after_a_kill_with_other_words() {
+    let house = house(&[HELD, "{say: First words come. But otherwise., chunk: 5}"], ALL);
+    let organism = run_with_web(&house);
+    let relay = Relay::new(run_file(house.path()).address);
+    let mut app = WebApp::start_at(&house, &relay.address.to_string(), WEB);
+    relay.cut_after([300, 450, 60]);
+    app.send(&json!({"say": "What?"}));
+    let mut heard = String::new();
+    while heard.trim_end() != "First words come." {
+        heard += app.hear().as_str().unwrap();
+        assert!("First words come. ".starts_with(&heard), "{heard:?}");
+    }
+    assert_eq!(relay.count_cuts(), 3, "the stream was cut, and the rest came once");
+    drop(organism);
+    house.mock.release();
+    let organism = run_with_web(&house);
+    relay.lead_to(run_file(house.path()).address);
+    let said = app.end();
+    let all = json!([["user", "What?"], ["assistant", "First words come. But otherwise."]]);
+    assert_eq!((&said["messages"], &said["thrown"]), (&all, &Value::Null), "{said}");
+    assert_eq!((count(&said, "RUN_STARTED"), count(&said, "RUN_FINISHED")), (1, 1), "{said}");
+    organism.interrupt();
+}
+
+/// An event of a stream: its id, and what it says.
+type SentEvent = (Option<String>, Option<Value>);
+
+fn read_events(text: &str) -> Vec<SentEvent> {
+    let field = |event: &str, name: &str| {
+        event.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim_start().to_owned())
+    };
+    let blocks = text.split("\n\n").filter(|event| !event.trim().is_empty());
+    let read = |event: &str| {
+        (field(event, "id:"), field(event, "data:").map(|data| serde_json::from_str(&data).unwrap()))
+    };
+    blocks.map(read).collect()
+}
+
+fn post(house: &AgentHouse, token: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String) {
+    let bearer = format!("Bearer {token}");
+    let mut all = vec![("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+    all.extend_from_slice(headers);
+    let answer = ask_as(&run_file(house.path()), "POST", "/ag-ui/helper", &all, &body.to_string());
+    let is_stream = answer.header("transfer-encoding") == Some("chunked");
+    (answer.status, if is_stream { join_chunks(&answer.body) } else { answer.body })
+}
+
+/// A body without the lengths of its chunks.
+fn join_chunks(body: &str) -> String {
+    let (mut joined, mut rest) = (String::new(), body);
+    while let Some((length, after)) = rest.split_once("\r\n") {
+        let (chunk, after) = after.split_at(usize::from_str_radix(length, 16).unwrap());
+        joined += chunk;
+        rest = after.strip_prefix("\r\n").unwrap_or_default();
+    }
+    joined
+}
+
+fn input(run: &str, messages: &Value) -> Value {
+    json!({"threadId": "t", "runId": run, "messages": messages, "tools": [], "context": [], "state": {}})
+}
+
+fn user(text: &str) -> Value {
+    json!([{"id": "m", "role": "user", "content": text}])
+}
+
+#[test]
+fn g11_behind_each_id_the_rest_comes_in_any_process() {
+    let house = house(
+        &["{say: I look., chunk: 2, call: {search: {query: moon}}}", "{say: There it is., chunk: 3}"],
+        ALL,
+    );
+    let organism = run_with_web(&house);
+    let asked = input("r1", &user("Where?"));
+    let (status, first) = post(&house, WEB, &[], &asked);
+    let events = read_events(&first);
+    assert_eq!(status, 200, "{first}");
+    let id = events.last().unwrap().1.as_ref().unwrap()["outcome"]["interrupts"][0]["id"].clone();
+    let mut decided = input("r2", &user("Where?"));
+    decided["resume"] = json!([{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]);
+    let (_, second) = post(&house, WEB, &[], &decided);
+    assert!(second.contains("RUN_FINISHED"), "{second}");
+    organism.interrupt();
+    let organism = run_with_web(&house);
+    let mut tries = 0;
+    for (body, sent) in [(&asked, None), (&decided, Some(read_events(&second)))] {
+        let (_, whole) = post(&house, WEB, &[], body);
+        let whole = read_events(&whole);
+        let last = whole.last().unwrap().1.clone();
+        assert_eq!(last.as_ref().unwrap()["result"], "There it is.", "{whole:#?}");
+        let sent = sent.unwrap_or_else(|| whole.clone());
+        for (at, (id, _)) in sent.iter().enumerate() {
+            let Some(id) = id else { continue };
+            tries += 1;
+            let (status, rest) = post(&house, WEB, &[("Last-Event-ID", id)], body);
+            assert_eq!(status, 200, "behind {id}: {rest}");
+            // What is sent as one text or as many is the same.
+            let (had, rest) = (&sent[..=at], read_events(&rest));
+            assert!(
+                !rest.iter().any(|(_, data)| data.as_ref().is_some_and(|one| one["type"] == "RUN_STARTED"))
+            );
+            let together: Vec<SentEvent> = had.iter().chain(&rest).cloned().collect();
+            assert_eq!(settle(&together), settle(&whole), "behind {id}");
+        }
+    }
+    assert!(tries > 8, "{tries}");
+    for wrong in ["1.0.0.811c9dc5", "1.1.1.811c9dc5", "1.999999.1.811c9dc5", "2.4.1.811c9dc5", "x", ""] {
+        let (status, refused) = post(&house, WEB, &[("Last-Event-ID", wrong)], &asked);
+        assert_eq!(status, 400, "{wrong}: {refused}");
+        assert!(refused.contains("Last-Event-ID"), "{refused}");
+    }
+    organism.interrupt();
+}
+
+/// What a client has after these events: the answer, and all other events that are not said again.
+fn settle(events: &[SentEvent]) -> (String, Vec<Value>) {
+    let (mut text, mut others) = (String::new(), Vec::new());
+    for event in events.iter().filter_map(|(_, data)| data.as_ref()) {
+        match event["type"].as_str().unwrap() {
+            "TEXT_MESSAGE_CHUNK" => text += event["delta"].as_str().unwrap(),
+            "MESSAGES_SNAPSHOT" => text.clear(),
+            "RUN_STARTED" => {}
+            _ => others.push(event.clone()),
+        }
+    }
+    (text, others)
+}
+
+#[test]
+fn g11_what_cannot_be_a_run_is_refused_with_its_place() {
+    let rest = "doors: {ag-ui: {cors: [\"https://app.example\"]}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui]}, other: {token_env: OTHER_TOKEN}}";
+    let house = house(&["{say: One.}", "{say: Two.}"], rest);
+    const OTHER: &str = "other-token-012345678";
+    let variables = [("MODEL_KEY", super::house::KEY), ("WEB_TOKEN", WEB), ("OTHER_TOKEN", OTHER)];
+    let organism = Running::organism_with(house.path(), &variables);
+    let run = run_file(house.path());
+    let said =
+        |(status, text): (u16, String)| (status, serde_json::from_str::<Value>(&text).unwrap_or(json!(text)));
+    let (status, first) = post(&house, WEB, &[], &input("r1", &user("a")));
+    assert_eq!(status, 200);
+    let thread = read_events(&first)[1].1.as_ref().unwrap()["messageId"].as_str().unwrap().to_owned();
+    let thread = thread.split('#').next().unwrap();
+    for (body, words) in [
+        (json!({"threadId": "t"}), "the body is not a run: missing field `runId`"),
+        (input("r9", &json!([])), "the last message must be the user's"),
+        (input("r9", &user(" ")), "the last message must be the user's"),
+        (input("", &user("a")), "runId must have 1 to 256 bytes"),
+        (
+            input("r9", &json!([{"id": "m", "role": "user", "content": [{"type": "image"}]}])),
+            "part of type \"image\"",
+        ),
+        (input("r9", &json!(vec![user("a")[0].clone(); 2001])), "2001 are more than the 2000"),
+    ] {
+        let (status, refused) = said(post(&house, WEB, &[], &body));
+        assert_eq!(status, 400, "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains(words), "{refused}");
+    }
+    let (web, other) = (format!("Bearer {WEB}"), format!("Bearer {OTHER}"));
+    let mut large = connect(&run);
+    let announced = (9_u64 << 20).to_string();
+    large
+        .write_all(head("POST", "/ag-ui/helper", &[("Authorization", &web)], &announced).as_bytes())
+        .unwrap();
+    let refused = answer(large);
+    assert_eq!((refused.status, &refused.json["code"]), (413, &json!("payload.too-large")), "{refused:?}");
+    // A thread of another client is one that never was, by its id and by its name.
+    let mut theirs = input("r9", &user("a"));
+    theirs["threadId"] = json!(thread);
+    let (status, refused) = said(post(&house, OTHER, &[], &theirs));
+    assert_eq!((status, &refused["code"]), (404, &json!("thread.unknown")), "{refused}");
+    let get = |token: &str, path: &str, headers: &[(&str, &str)]| {
+        let all = [&[("Authorization", token)], headers].concat();
+        ask_as(&run, "GET", path, &all, "")
+    };
+    for path in ["/ag-ui/helper/threads/t", &format!("/ag-ui/helper/threads/{thread}")] {
+        assert_eq!((get(&web, path, &[]).status, get(&other, path, &[]).status), (200, 404), "{path}");
+    }
+    let lost = get(&web, "/ag-ui/helpr", &[]);
+    assert_eq!(lost.status, 404);
+    assert!(lost.json["try"].as_str().unwrap().contains("did you mean helper?"), "{lost:?}");
+    assert_eq!(get(&web, "/ag-ui/helper", &[]).json["transport"]["resumable"], true);
+    assert_eq!((get("Bearer no", "/ag-ui/helper", &[]).status, get(&web, "/ag-ui", &[]).status), (401, 404));
+    // Pages: those that the file names, and those of this machine. Only the first may read answers.
+    let app = ("Origin", "https://app.example");
+    let asks = [app, ("Access-Control-Request-Method", "POST")];
+    let preflight = ask_as(&run, "OPTIONS", "/ag-ui/helper", &asks, "");
+    assert_eq!(
+        (preflight.status, preflight.header("access-control-allow-origin")),
+        (204, Some("https://app.example"))
+    );
+    let named = get(&web, "/ag-ui/helper", &[app]);
+    assert_eq!(
+        (named.status, named.header("access-control-allow-origin")),
+        (200, Some("https://app.example"))
+    );
+    let denied = get("Bearer no", "/ag-ui/helper", &[app]);
+    assert_eq!(
+        (denied.status, denied.header("access-control-allow-origin")),
+        (401, Some("https://app.example"))
+    );
+    for origin in ["https://evil.example", "http://app.example", "https://app.example.evil.example", "null"] {
+        let foreign = get(&web, "/ag-ui/helper", &[("Origin", origin)]);
+        assert_eq!((foreign.status, foreign.header("access-control-allow-origin")), (403, None), "{origin}");
+        let asks = [("Origin", origin), ("Access-Control-Request-Method", "POST")];
+        let preflight = ask_as(&run, "OPTIONS", "/ag-ui/helper", &asks, "");
+        assert_eq!((preflight.status, preflight.header("access-control-allow-origin")), (401, None));
+    }
+    organism.interrupt();
+}
