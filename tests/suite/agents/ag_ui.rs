@@ -10,24 +10,24 @@ use super::house::{AgentHouse, AgentPlan, Critic};
 use super::relay::Relay;
 use crate::program::{Running, answer, ask, ask_as, connect, head, run_file};
 
-const ALL: &str = "doors: {ag-ui: {show: all}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui], roles: [approve-own]}}";
+pub(super) const ALL: &str = "doors: {ag-ui: {show: all}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui], roles: [approve-own]}}";
 const FETCH: &str = include_str!("../../../docs/doors/resuming-fetch.mjs");
 
 /// A web app in its process.
-struct WebApp(ChatClient);
+pub(super) struct WebApp(ChatClient);
 
 impl WebApp {
     fn start(house: &AgentHouse) -> WebApp {
         WebApp::start_at(house, &run_file(house.path()).address.to_string(), WEB)
     }
 
-    fn start_at(house: &AgentHouse, address: &str, token: &str) -> WebApp {
+    pub(super) fn start_at(house: &AgentHouse, address: &str, token: &str) -> WebApp {
         std::fs::write(house.path().join("resuming-fetch.mjs"), FETCH).unwrap();
         let program = ("ag_ui_client.mjs", include_str!("ag_ui_client.mjs"));
         WebApp(ChatClient::start_node(house.path(), program, &[&format!("http://{address}"), token]))
     }
 
-    fn send(&mut self, wanted: &Value) {
+    pub(super) fn send(&mut self, wanted: &Value) {
         self.0.send(wanted);
     }
 
@@ -38,8 +38,19 @@ impl WebApp {
         line["event"].clone()
     }
 
-    /// What the client has once the run is over, and what it heard before.
-    fn end(&self) -> Value {
+    /// Hears up to so many pieces. What the client has if the run is over before.
+    pub(super) fn hear_up_to(&self, pieces: u64) -> Option<Value> {
+        for _ in 0..pieces {
+            let line = self.0.read_line();
+            if line.get("event").is_none() {
+                return Some(line["said"].clone());
+            }
+        }
+        None
+    }
+
+    /// What the client has once the run is over.
+    pub(super) fn end(&self) -> Value {
         loop {
             let line = self.0.read_line();
             if line.get("event").is_none() {
@@ -51,7 +62,7 @@ impl WebApp {
         }
     }
 
-    fn run(&mut self, wanted: &Value) -> Value {
+    pub(super) fn run(&mut self, wanted: &Value) -> Value {
         self.send(wanted);
         self.end()
     }

@@ -12,6 +12,7 @@ mod circles;
 mod crowded;
 mod deaths;
 mod dialects;
+mod door_storms;
 mod early;
 mod faults;
 mod gone;
