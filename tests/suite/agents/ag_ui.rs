@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::chats::{ChatClient, HELD, SEARCHES, WEB, approve_searches, house, run_with_web};
 use super::house::{AgentHouse, AgentPlan, Critic};
 use super::relay::Relay;
-use crate::program::{Running, answer, ask, ask_as, connect, head, run_file};
+use crate::program::{Answer, Running, answer, ask, ask_as, connect, head, run_file};
 
 pub(super) const ALL: &str = "doors: {ag-ui: {show: all}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui], roles: [approve-own]}}";
 const FETCH: &str = include_str!("../../../docs/doors/resuming-fetch.mjs");
@@ -56,7 +56,7 @@ impl WebApp {
             if line.get("event").is_none() {
                 assert!(!line["said"].is_null(), "{line}");
                 let warned = line["warnings"].as_array().is_some_and(Vec::is_empty);
-                assert!(warned, "the client had to mend what came: {line}");
+                assert!(warned, "the client had to put right what came: {line}");
                 return line["said"].clone();
             }
         }
@@ -437,13 +437,23 @@ fn settle(events: &[SentEvent]) -> (String, Vec<Value>) {
     (text, others)
 }
 
+const GUARDED: &str = "doors: {ag-ui: {cors: [\"https://app.example\"]}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui]}, other: {token_env: OTHER_TOKEN}}";
+const OTHER: &str = "other-token-012345678";
+
+fn run_guarded(house: &AgentHouse) -> Running {
+    let variables = [("MODEL_KEY", super::house::KEY), ("WEB_TOKEN", WEB), ("OTHER_TOKEN", OTHER)];
+    Running::organism_with(house.path(), &variables)
+}
+
+fn get(house: &AgentHouse, bearer: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let all = [&[("Authorization", bearer)], headers].concat();
+    ask_as(&run_file(house.path()), "GET", path, &all, "")
+}
+
 #[test]
 fn g11_what_cannot_be_a_run_is_refused_with_its_place() {
-    let rest = "doors: {ag-ui: {cors: [\"https://app.example\"]}}\nclients: {web: {token_env: WEB_TOKEN, doors: [ag-ui]}, other: {token_env: OTHER_TOKEN}}";
-    let house = house(&["{say: One.}", "{say: Two.}"], rest);
-    const OTHER: &str = "other-token-012345678";
-    let variables = [("MODEL_KEY", super::house::KEY), ("WEB_TOKEN", WEB), ("OTHER_TOKEN", OTHER)];
-    let organism = Running::organism_with(house.path(), &variables);
+    let house = house(&["{say: One.}", "{say: Two.}"], GUARDED);
+    let organism = run_guarded(&house);
     let run = run_file(house.path());
     let said =
         |(status, text): (u16, String)| (status, serde_json::from_str::<Value>(&text).unwrap_or(json!(text)));
@@ -479,19 +489,29 @@ fn g11_what_cannot_be_a_run_is_refused_with_its_place() {
     theirs["threadId"] = json!(thread);
     let (status, refused) = said(post(&house, OTHER, &[], &theirs));
     assert_eq!((status, &refused["code"]), (404, &json!("thread.unknown")), "{refused}");
-    let get = |token: &str, path: &str, headers: &[(&str, &str)]| {
-        let all = [&[("Authorization", token)], headers].concat();
-        ask_as(&run, "GET", path, &all, "")
-    };
     for path in ["/ag-ui/helper/threads/t", &format!("/ag-ui/helper/threads/{thread}")] {
-        assert_eq!((get(&web, path, &[]).status, get(&other, path, &[]).status), (200, 404), "{path}");
+        assert_eq!(
+            (get(&house, &web, path, &[]).status, get(&house, &other, path, &[]).status),
+            (200, 404),
+            "{path}"
+        );
     }
-    let lost = get(&web, "/ag-ui/helpr", &[]);
+    let lost = get(&house, &web, "/ag-ui/helpr", &[]);
     assert_eq!(lost.status, 404);
     assert!(lost.json["try"].as_str().unwrap().contains("did you mean helper?"), "{lost:?}");
-    assert_eq!(get(&web, "/ag-ui/helper", &[]).json["transport"]["resumable"], true);
-    assert_eq!((get("Bearer no", "/ag-ui/helper", &[]).status, get(&web, "/ag-ui", &[]).status), (401, 404));
-    // Pages: those that the file names, and those of this machine. Only the first may read answers.
+    assert_eq!(get(&house, &web, "/ag-ui/helper", &[]).json["transport"]["resumable"], true);
+    assert_eq!(
+        (get(&house, "Bearer no", "/ag-ui/helper", &[]).status, get(&house, &web, "/ag-ui", &[]).status),
+        (401, 404)
+    );
+    organism.interrupt();
+}
+
+#[test]
+fn g11_only_pages_that_the_file_names_may_read_answers() {
+    let house = house(&["{say: One.}"], GUARDED);
+    let organism = run_guarded(&house);
+    let (run, web) = (run_file(house.path()), format!("Bearer {WEB}"));
     let app = ("Origin", "https://app.example");
     let asks = [app, ("Access-Control-Request-Method", "POST")];
     let preflight = ask_as(&run, "OPTIONS", "/ag-ui/helper", &asks, "");
@@ -499,22 +519,39 @@ fn g11_what_cannot_be_a_run_is_refused_with_its_place() {
         (preflight.status, preflight.header("access-control-allow-origin")),
         (204, Some("https://app.example"))
     );
-    let named = get(&web, "/ag-ui/helper", &[app]);
+    let named = get(&house, &web, "/ag-ui/helper", &[app]);
     assert_eq!(
         (named.status, named.header("access-control-allow-origin")),
         (200, Some("https://app.example"))
     );
-    let denied = get("Bearer no", "/ag-ui/helper", &[app]);
+    let denied = get(&house, "Bearer no", "/ag-ui/helper", &[app]);
     assert_eq!(
         (denied.status, denied.header("access-control-allow-origin")),
         (401, Some("https://app.example"))
     );
     for origin in ["https://evil.example", "http://app.example", "https://app.example.evil.example", "null"] {
-        let foreign = get(&web, "/ag-ui/helper", &[("Origin", origin)]);
+        let foreign = get(&house, &web, "/ag-ui/helper", &[("Origin", origin)]);
         assert_eq!((foreign.status, foreign.header("access-control-allow-origin")), (403, None), "{origin}");
         let asks = [("Origin", origin), ("Access-Control-Request-Method", "POST")];
         let preflight = ask_as(&run, "OPTIONS", "/ag-ui/helper", &asks, "");
         assert_eq!((preflight.status, preflight.header("access-control-allow-origin")), (401, None));
     }
+    organism.interrupt();
+}
+
+#[test]
+fn g11_the_program_of_the_page_runs_as_it_stands() {
+    let page = std::fs::read_to_string("docs/doors/ag-ui.md").unwrap();
+    // All programs of the page are one.
+    let parts = page.split("```js\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let program: String = parts.collect();
+    let house = house(&[SEARCHES, "{say: I help.}"], ALL);
+    let organism = run_with_web(&house);
+    let program = program.replace("127.0.0.1:7474", &run_file(house.path()).address.to_string());
+    std::fs::write(house.path().join("resuming-fetch.mjs"), FETCH).unwrap();
+    let mut node = ChatClient::find_node(house.path(), ("page.mjs", &program));
+    let ran = node.env("WEB_TOKEN", WEB).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "undefined\nI help.\n", "{ran:?}");
+    assert!(FETCH.lines().count() <= 40);
     organism.interrupt();
 }

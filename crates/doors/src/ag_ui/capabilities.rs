@@ -5,7 +5,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::PathParts;
+use super::caller::PathParts;
 use super::fault::RunFault;
 use super::writer::PROTOCOL;
 use crate::http_state::ApiCall;

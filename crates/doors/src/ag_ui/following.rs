@@ -8,7 +8,7 @@ use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::beginning::RunCaller;
+use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::interrupts::write_interrupt;
 use super::wire::{WireEvent, describe_refusal, stream};
@@ -19,7 +19,7 @@ use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::work::unread;
-use crate::shared_places::{PlaceShortage, SharedPlace};
+use crate::shared_places::SharedPlace;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 
@@ -32,20 +32,6 @@ pub(super) struct OpenRun {
     place: SharedPlace,
     /// What counts together with its first event.
     before: Vec<Value>,
-}
-
-impl RunCaller {
-    /// A place among those who follow.
-    pub(super) fn take_place(&self) -> Result<SharedPlace, RunFault> {
-        self.state.followers.take_place(&self.client).map_err(|shortage| {
-            RunFault::Crowded(match shortage {
-                PlaceShortage::Own(most) => {
-                    format!("{} follows {most} runs already, the most for one client", self.client)
-                }
-                PlaceShortage::All(most) => format!("{most} runs are followed already, the most for all"),
-            })
-        })
-    }
 }
 
 impl OpenRun {

@@ -4,6 +4,7 @@
 //! It keeps nothing that is not in the log, and judges nothing. It is closed unless the organism's file opens it.
 
 mod beginning;
+mod caller;
 mod capabilities;
 mod fault;
 mod following;
@@ -18,7 +19,6 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Path;
-use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -33,7 +33,8 @@ use crate::limits;
 use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::work::finish_work;
-use beginning::{RunCaller, begin_run, read_cursor};
+use beginning::{begin_run, read_cursor};
+use caller::{PathParts, RunCaller};
 use fault::{RunFault, refuse_closed};
 use following::OpenRun;
 use systole_core::types::client::ClientDoor;
@@ -102,8 +103,6 @@ async fn enter_door(visit: DoorVisit) -> Response {
     origin.into_iter().for_each(|origin| origins::admit(&mut response, origin));
     response
 }
-
-type PathParts<T> = Result<Path<T>, PathRejection>;
 
 /// Runs an entry on the newest message, or goes on where the client was.
 async fn run_agent(

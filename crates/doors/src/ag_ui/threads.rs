@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::beginning::RunCaller;
+use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::writer::{PROTOCOL, name_call};
 use crate::http_state::HttpState;

@@ -1,5 +1,5 @@
 //! A run in the events of AG-UI. A client that knows a part of it gets the rest; what it knows still says which calls and
-//! helpers are open.
+//! subagents are open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::runs::answers::{describe_failure, write_answer, write_called};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: &str = "1.0";
-/// What waits for somebody else, as an activity.
+/// What waits for others, as an activity.
 const WAITS: &str = "systole.waits";
 
 /// What a client says of its run.
@@ -53,12 +53,12 @@ pub(super) struct RunWriter {
     /// The messages that it made, but for its answer.
     made: Vec<Value>,
     /// Who works for it.
-    helpers: BTreeMap<CallPlace, Name>,
+    subagents: BTreeMap<CallPlace, Name>,
     /// The id behind which the client goes on.
     last: String,
     has_begun: bool,
     has_live_thought: bool,
-    /// Whether the client is shown that something waits for somebody else.
+    /// Whether the client is shown that something waits for others.
     shows_wait: bool,
     has_ended: bool,
     ready: Vec<WireEvent>,
@@ -74,7 +74,7 @@ impl RunWriter {
             shows,
             head,
             made: Vec::new(),
-            helpers: BTreeMap::new(),
+            subagents: BTreeMap::new(),
             last,
             has_begun,
             has_live_thought: false,
@@ -98,7 +98,7 @@ impl RunWriter {
     pub(super) fn begin_behind(&mut self, told: Position) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let mut events = self.write_begin();
-            events.extend(self.helpers.iter().map(|(at, name)| self.write_helper(at, name)));
+            events.extend(self.subagents.iter().map(|(at, name)| self.write_subagent(at, name)));
             self.last = RunCursor::behind(told).to_string();
             self.send(events);
         }
@@ -207,21 +207,21 @@ impl RunWriter {
         vec![json!({"type": "REASONING_MESSAGE_CHUNK", "messageId": id, "delta": words})]
     }
 
-    /// The nearest helper above a call.
-    fn find_helper(&self, at: &CallPlace) -> Option<String> {
+    /// The nearest subagent above a call.
+    fn find_subagent(&self, at: &CallPlace) -> Option<String> {
         let above = at.call.caller().map(|(call, ..)| call);
         let is_above = |one: &&CallPlace| match &above {
             Some(call) => one.thread == at.thread && call.is_within(&one.call),
             None => Some(&one.thread) == at.thread.parent().as_ref() && one.call.caller().is_none(),
         };
-        self.helpers.keys().rev().find(is_above).map(name_call)
+        self.subagents.keys().rev().find(is_above).map(name_call)
     }
 
     fn write_call(&mut self, at: &CallPlace, to: Name, record: &RunRecord) -> Vec<Value> {
         if self.shows < ShownSteps::Steps {
             return Vec::new();
         }
-        let (id, above) = (name_call(at), self.find_helper(at));
+        let (id, above) = (name_call(at), self.find_subagent(at));
         let name = format!("{to}.{}", read_element(&record.1));
         let arguments = match self.shows {
             ShownSteps::All => write_called(&self.organism, &to, &record.1.body),
@@ -242,15 +242,15 @@ impl RunWriter {
         let mut events: Vec<Value> =
             events.into_iter().map(|event| attribute(event, above.as_deref())).collect();
         let section = self.organism.sections.get(&to);
-        let is_helper = section.is_some_and(|one| one.is_workflow() || one.path.starts_with("agents."));
-        if is_helper || record.1.header.code == Some(RecordCode::Role(MessageRole::Begin)) {
-            events.push(self.write_helper(at, &to));
-            self.helpers.insert(at.clone(), to);
+        let is_subagent = section.is_some_and(|one| one.is_workflow() || one.path.starts_with("agents."));
+        if is_subagent || record.1.header.code == Some(RecordCode::Role(MessageRole::Begin)) {
+            events.push(self.write_subagent(at, &to));
+            self.subagents.insert(at.clone(), to);
         }
         events
     }
 
-    fn write_helper(&self, at: &CallPlace, name: &Name) -> Value {
+    fn write_subagent(&self, at: &CallPlace, name: &Name) -> Value {
         let id = name_call(at);
         let mut event = json!({
             "type": "SUBAGENT_STARTED",
@@ -258,7 +258,7 @@ impl RunWriter {
             "name": name.as_str(),
             "parentToolCallId": id,
         });
-        if let Some((fields, above)) = event.as_object_mut().zip(self.find_helper(at)) {
+        if let Some((fields, above)) = event.as_object_mut().zip(self.find_subagent(at)) {
             fields.insert("parentSubagentRunId".to_owned(), above.into());
         }
         event
@@ -268,8 +268,8 @@ impl RunWriter {
         if self.shows < ShownSteps::Steps {
             return Vec::new();
         }
-        let (id, helper) = (name_call(at), self.helpers.remove(at));
-        let above = self.find_helper(at);
+        let (id, subagent) = (name_call(at), self.subagents.remove(at));
+        let above = self.find_subagent(at);
         let answer = write_answer(&self.organism, judgement, &record.1);
         let failure = answer.is_none().then(|| describe_failure(&record.1));
         let content = match (answer, &failure) {
@@ -290,7 +290,7 @@ impl RunWriter {
             "role": "tool",
         });
         let mut events = vec![attribute(event, above.as_deref())];
-        if helper.is_some() {
+        if subagent.is_some() {
             events.push(match failure {
                 Some(failure) => json!({
                     "type": "SUBAGENT_ERROR",
@@ -298,7 +298,7 @@ impl RunWriter {
                     "code": failure.code,
                     "message": failure.words,
                 }),
-                None => write_helper_end(&id, &json!({"type": "success"})),
+                None => write_subagent_end(&id, &json!({"type": "success"})),
             });
         }
         events
@@ -324,7 +324,7 @@ impl RunWriter {
     pub(super) fn end_with_interrupts(&mut self, interrupts: &[Value], used: &CostRow) {
         let ids: Vec<&Value> = interrupts.iter().filter_map(|one| one.get("id")).collect();
         let outcome = json!({"type": "suspended", "interruptIds": ids});
-        let mut events = self.end_helpers(&outcome);
+        let mut events = self.end_subagents(&outcome);
         events.push(write_state(used, &ids));
         events.push(self.write_messages());
         events.push(self.write_finish(json!({"outcome": {"type": "interrupt", "interrupts": interrupts}})));
@@ -332,10 +332,10 @@ impl RunWriter {
         self.send(events);
     }
 
-    fn end_helpers(&mut self, outcome: &Value) -> Vec<Value> {
+    fn end_subagents(&mut self, outcome: &Value) -> Vec<Value> {
         // Those below first.
-        let open = std::mem::take(&mut self.helpers).into_keys().rev();
-        open.map(|at| write_helper_end(&name_call(&at), outcome)).collect()
+        let open = std::mem::take(&mut self.subagents).into_keys().rev();
+        open.map(|at| write_subagent_end(&name_call(&at), outcome)).collect()
     }
 
     fn write_finish(&self, more: Value) -> Value {
@@ -352,7 +352,7 @@ impl RunWriter {
 
     fn write_end(&mut self, judgement: CallJudgement, record: &Record, used: &CostRow) -> Vec<Value> {
         self.has_ended = true;
-        let mut events = self.end_helpers(&json!({"type": "success"}));
+        let mut events = self.end_subagents(&json!({"type": "success"}));
         if judgement == CallJudgement::Cancelled {
             events.push(write_state(used, &[]));
             events.push(self.write_finish(json!({"outcome": {"type": "cancelled"}})));
@@ -387,15 +387,15 @@ impl RunWriter {
     }
 }
 
-/// An event or a message with the helper that it is of.
-fn attribute(mut event: Value, helper: Option<&str>) -> Value {
-    if let Some((fields, helper)) = event.as_object_mut().zip(helper) {
-        fields.insert("subagentRunId".to_owned(), helper.into());
+/// An event or a message with the subagent that it is of.
+fn attribute(mut event: Value, subagent: Option<&str>) -> Value {
+    if let Some((fields, subagent)) = event.as_object_mut().zip(subagent) {
+        fields.insert("subagentRunId".to_owned(), subagent.into());
     }
     event
 }
 
-fn write_helper_end(id: &str, outcome: &Value) -> Value {
+fn write_subagent_end(id: &str, outcome: &Value) -> Value {
     json!({"type": "SUBAGENT_FINISHED", "subagentRunId": id, "outcome": outcome})
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn describe_failure(record: &Record) -> RunFailure {
     if let Some((code, message)) = error_words(&record.body) {
         let (places, words) = trace_failure(&code, &message, read_first_code(&record.body).as_deref());
         let code = places.into_iter().next_back().map_or(code, |place| place.code);
-        return RunFailure { code: code.into(), words: words.into() };
+        return RunFailure { code, words: words.into() };
     }
     let code = record.header.code.map_or("reported", |code| code.as_str());
     let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).ok();

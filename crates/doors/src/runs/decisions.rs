@@ -80,10 +80,11 @@ impl RequestDecision {
         let waiting = match waiting {
             AskedRequest::Waiting(waiting) => *waiting,
             AskedRequest::Decided(decided) => {
-                let is_same = |decided: &Box<KnownDecision>| {
-                    self.is_same(state.front.composition(), decided) && (place.has_seen)(&decided.hash)
+                let organism = state.front.composition();
+                let is_same = |decided: &KnownDecision| {
+                    self.is_same(organism, decided) && (place.has_seen)(&decided.hash)
                 };
-                let Some(same) = decided.filter(is_same) else {
+                let Some(same) = decided.filter(|decided| is_same(decided)) else {
                     return refuse(Code::DecidedApproval, format!("{request} was decided before"));
                 };
                 return Ok(DecidedRun { receipt, told: same.at });

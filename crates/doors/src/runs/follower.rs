@@ -139,8 +139,8 @@ impl RunFollower {
 
     /// Reads all that the client may know. Returns whether the run has the place that it names.
     pub(crate) async fn read_known(&mut self) -> Result<bool, LogFault> {
-        let is_told = |run: &RunFollower| run.told == Position::default() || run.is_here;
-        while !(self.fold.is_met() && is_told(self)) && !self.is_here && self.read_more().await? {}
+        let needs_all = self.told > Position::default();
+        while !self.is_here && (needs_all || !self.fold.is_met()) && self.read_more().await? {}
         Ok(self.fold.is_met())
     }
 

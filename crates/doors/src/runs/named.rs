@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g10_a_foreign_id_is_itself_or_its_hash_and_no_two_are_one() {
+    fn g11_a_foreign_id_is_itself_or_its_hash_and_no_two_are_one() {
         assert_eq!(fit_foreign("a-1.B", 5), "a-1.B");
         let hashed = ["", "a/b", "a@b", "a b", "ä", "toolong", "h.0"].map(|id| fit_foreign(id, 5));
         for (at, one) in hashed.iter().enumerate() {
