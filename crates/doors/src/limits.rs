@@ -199,6 +199,11 @@ pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 pub(crate) const SHOWN_HASH: usize = 16;
 /// Bytes of the hash of an id that does not fit into a name or a key.
 pub(crate) const FOREIGN_BYTES: usize = 20;
+/// Answers to interrupts in one run.
+pub(crate) const ANSWERS: usize = 64;
+/// Kibibytes of messages that clients of open runs are sent again if something of them is taken back, of all and of one.
+pub(crate) const ECHO_KIB: usize = 256 << 10;
+pub(crate) const OWN_ECHO_KIB: usize = 64 << 10;
 /// Messages of a thread that a client gets at once, the newest.
 pub(crate) const SNAPSHOT_MESSAGES: usize = 200;
 /// Seconds for which a browser may keep the answer to a preflight request.

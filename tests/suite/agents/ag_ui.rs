@@ -200,7 +200,7 @@ fn g11_an_interrupt_is_answered_as_it_is_or_not_at_all() {
     let other = format!("{}.{}", id.split('.').next().unwrap(), "0".repeat(16));
     for (wanted, code) in [
         (answer(&other, json!({"approved": true})), "approval.mismatch"),
-        (answer("a99.00", json!({"approved": true})), "approval.open"),
+        (answer("a99.00", json!({"approved": true})), "approval.unknown"),
         (answer("nonsense", json!({"approved": true})), "approval.unknown"),
     ] {
         let refused = app.run(&wanted);
@@ -208,6 +208,11 @@ fn g11_an_interrupt_is_answered_as_it_is_or_not_at_all() {
         let thrown = refused["thrown"]["payload"]["code"].clone();
         assert!(said == code || thrown == code, "{code}: {refused}");
     }
+    let taken = app.run(&json!({"tab": "g", "say": "Something else?", "run": "r1"}));
+    assert_eq!(taken["thrown"]["status"], 409, "a run is one message: {taken}");
+    let twice = json!({"interruptId": id, "status": "cancelled"});
+    let twice = app.run(&json!({"tab": "h", "resume": [twice, twice]}));
+    assert_eq!(twice["thrown"]["status"], 400, "{twice}");
     let unread = app.run(&answer(&id, json!({"okay": true})));
     assert_eq!(unread["thrown"]["status"], 400, "{unread}");
     let mut late = answer(&id, json!({"approved": true}));
@@ -222,6 +227,114 @@ fn g11_an_interrupt_is_answered_as_it_is_or_not_at_all() {
     let late = app.run(&json!({"tab": "f", "resume": [{"interruptId": id, "status": "cancelled"}]}));
     assert_eq!(late["result"], "Not there.", "to leave what waits no longer changes nothing: {late}");
     organism.interrupt();
+}
+
+#[test]
+fn g11_a_decision_is_joined_also_where_something_else_waits_by_now() {
+    let sun = "{thinking: The sun., say: I look., call: {search: {query: sun}}}";
+    let house = house(&[SEARCHES, sun, "{say: One., thinking: First.}"], ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let first = first_interrupt(&app.run(&json!({"say": "Where are they?"})))["id"].clone();
+    let approve =
+        json!({"resume": [{"interruptId": first, "status": "resolved", "payload": {"approved": true}}]});
+    let second = app.run(&approve);
+    let asked = first_interrupt(&second);
+    assert_ne!(asked["id"], first, "{second}");
+    assert!(second["messages"].as_array().unwrap().contains(&json!(["reasoning", "The sun."])), "{second}");
+    // The same request again, from a tab that has nothing of it, and once more from the tab that has all.
+    let mut tab = approve.clone();
+    tab["tab"] = json!("b");
+    let joined = app.run(&tab);
+    tab["forget"] = json!(true);
+    let again = app.run(&tab);
+    for said in [&joined, &again] {
+        assert_eq!(first_interrupt(said), asked, "{said}");
+    }
+    assert_eq!(joined["messages"], again["messages"], "nothing comes twice");
+    let found = json!(["tool", "FOUND moon"]);
+    let count =
+        |said: &Value| said["messages"].as_array().unwrap().iter().filter(|one| **one == found).count();
+    assert_eq!((count(&second), count(&joined)), (1, 1), "{joined}");
+    // What waits in a run that was stopped is left by a cancel.
+    let stop = json!({"method": "POST", "path": "/ag-ui/helper/threads/t/stop"});
+    assert_eq!(app.run(&stop)["status"], 200);
+    let left = app.run(&json!({"resume": [{"status": "cancelled"}]}));
+    assert_eq!((&left["outcome"]["type"], &left["interrupts"]), (&json!("cancelled"), &json!([])), "{left}");
+    assert_eq!(app.run(&json!({"say": "And now?"}))["result"], "One.");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_a_run_that_is_tried_again_is_interrupted_and_goes_on() {
+    let house = house(&["{error: {status: 400}}", SEARCHES, "{say: There.}"], ALL);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let failed = app.run(&json!({"say": "Where is the moon?", "run": "r1"}));
+    assert_eq!(failed["kinds"].as_array().unwrap().last().unwrap(), "RUN_ERROR", "{failed}");
+    assert!(!failed["errors"][0][1].as_str().unwrap().is_empty(), "{failed}");
+    let retried = house.systole(&["retry", "@last", "--yes"]);
+    assert_eq!(retried.code, Some(0), "{retried:?}");
+    let joined = app.run(&json!({"run": "r1"}));
+    first_interrupt(&joined);
+    let done = app.run(&json!({"resume": [{"status": "resolved", "payload": {"approved": true}}]}));
+    assert_eq!(done["result"], "There.", "{done}");
+    organism.interrupt();
+}
+
+#[test]
+fn g11_who_may_not_decide_is_shown_what_waits_until_it_is_decided() {
+    let house = house(
+        &[SEARCHES, "{say: There.}"],
+        "doors: {ag-ui: {show: answer}}\nclients: {web: {token_env: WEB_TOKEN}}",
+    );
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    app.send(&json!({"say": "Where is the moon?"}));
+    let waits = std::iter::from_fn(|| Some(app.hear())).find_map(|heard| heard.get("activity").cloned());
+    let at = format!("http://{}/approvals", run_file(house.path()).address);
+    assert_eq!(waits, Some(json!({"requests": ["a1"], "at": at})));
+    let mut other = WebApp::start(&house);
+    let listed = ask(&run_file(house.path()), "GET", "/v1/approvals", &[], "").json.to_string();
+    let hash = listed.split("\"hash\":\"").nth(1).unwrap_or_else(|| panic!("{listed}"));
+    let id = format!("a1.{}", &hash[..16]);
+    let mine = json!({"resume": [{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]});
+    let refused = other.run(&mine);
+    assert_eq!(
+        (&refused["errors"][0][0], refused["result"].is_null()),
+        (&json!("ingress.forbidden"), true),
+        "{refused}"
+    );
+    let approved =
+        ask(&run_file(house.path()), "POST", "/v1/approvals/a1", &[], r#"{"outcome": "approved"}"#);
+    assert_eq!(approved.status, 200, "{approved:?}");
+    let done = app.end();
+    assert_eq!(
+        (&done["result"], &done["activities"][1]),
+        (&json!("There."), &json!({"requests": []})),
+        "{done}"
+    );
+    assert_eq!(done["messages"], json!([["user", "Where is the moon?"], ["assistant", "There."]]));
+    organism.interrupt();
+}
+
+#[test]
+fn g11_a_thought_comes_once_where_its_stream_was_cut() {
+    let thinks = "{thinking: I think about all of it., say: It is so., chunk: 4, delay: 20ms}";
+    for cut in [500, 700, 900, 1100] {
+        let house = house(&[thinks], ALL);
+        let organism = run_with_web(&house);
+        let relay = Relay::new(run_file(house.path()).address);
+        let mut app = WebApp::start_at(&house, &relay.address.to_string(), WEB);
+        relay.cut_after([cut]);
+        let said = app.run(&json!({"say": "What?"}));
+        let messages = said["messages"].as_array().unwrap();
+        assert_eq!((messages.len(), relay.count_cuts()), (3, 1), "cut after {cut}: {said}");
+        // Its end may be missing: it is on no record.
+        assert!("I think about all of it.".starts_with(messages[1][1].as_str().unwrap()), "{said}");
+        assert_eq!(messages[2], json!(["assistant", "It is so."]), "cut after {cut}: {said}");
+        organism.interrupt();
+    }
 }
 
 #[test]
@@ -296,7 +409,6 @@ fn g11_a_stop_button_stops_the_run_and_a_lost_connection_does_not() {
     let stopped = app.end();
     assert_eq!(stopped["outcome"], json!({"type": "cancelled"}), "{stopped}");
     assert_eq!(stopped["messages"], json!([["user", "What?"]]), "what was said is no answer: {stopped}");
-    house.mock.release();
     // One who leaves stops nothing.
     let left = app.run(&json!({"say": "Again?", "run": "r2", "leave": 1, "plain": true, "thread": "u"}));
     assert!(left["result"].is_null(), "{left}");
@@ -405,13 +517,22 @@ fn g11_behind_each_id_the_rest_comes_in_any_process() {
             tries += 1;
             let (status, rest) = post(&house, WEB, &[("Last-Event-ID", id)], body);
             assert_eq!(status, 200, "behind {id}: {rest}");
-            // What is sent as one text or as many is the same.
-            let (had, rest) = (&sent[..=at], read_events(&rest));
-            assert!(
-                !rest.iter().any(|(_, data)| data.as_ref().is_some_and(|one| one["type"] == "RUN_STARTED"))
-            );
-            let together: Vec<SentEvent> = had.iter().chain(&rest).cloned().collect();
-            assert_eq!(settle(&together), settle(&whole), "behind {id}");
+            let mut rests = vec![read_events(&rest)];
+            if body.get("resume").is_none() {
+                // Who reads the thread goes on in the run where it was, also if that is over.
+                let path = "/ag-ui/helper/threads/t";
+                let read = get(&house, &format!("Bearer {WEB}"), path, &[("Last-Event-ID", id)]);
+                rests.push(read_events(&join_chunks(&read.body)));
+            }
+            for rest in rests {
+                // What is sent as one text or as many is the same.
+                let had = &sent[..=at];
+                let begins =
+                    |(_, data): &SentEvent| data.as_ref().is_some_and(|one| one["type"] == "RUN_STARTED");
+                assert!(!rest.iter().any(begins), "behind {id}: {rest:#?}");
+                let together: Vec<SentEvent> = had.iter().chain(&rest).cloned().collect();
+                assert_eq!(settle(&together), settle(&whole), "behind {id}");
+            }
         }
     }
     assert!(tries > 8, "{tries}");

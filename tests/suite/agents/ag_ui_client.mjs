@@ -60,6 +60,7 @@ async function run(wanted) {
       if (event.type === "RUN_FINISHED") [said.outcome, said.result, said.usage, said.metadata] = [event.outcome, event.result, event.usage, event.metadata];
     },
   };
+  if (wanted.forget) agent.pendingInterrupts = [];
   if (wanted.say !== undefined) agent.addMessage({ id: crypto.randomUUID(), role: "user", content: wanted.say });
   const answers = wanted.resume?.map((answer, at) => ({ interruptId: agent.pendingInterrupts[at]?.id, ...answer }));
   const { tools, forwardedProps } = wanted;

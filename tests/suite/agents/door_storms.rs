@@ -24,9 +24,19 @@ fn write_replies(count: u64) -> String {
         let cut = if n.is_multiple_of(3) { ", cut: true" } else { "" };
         let words =
             format!("Answer {n} comes in many small pieces, and no other answer begins as number {n} does.");
-        format!("- {{say: \"{words}\", chunk: 4, delay: 3ms{cut}}}\n")
+        format!("- {{thinking: {}, say: \"{words}\", chunk: 4, delay: 3ms{cut}}}\n", write_thought(n))
     };
     (0..count).map(reply).collect()
+}
+
+fn write_thought(n: u64) -> String {
+    format!("I think about number {n} for a while.")
+}
+
+/// Whether all thoughts that the client has were thought, and none is there twice.
+fn are_thoughts(messages: &[Value], count: u64) -> bool {
+    let thoughts = messages.iter().filter(|one| one[0] == "reasoning").map(|one| one[1].as_str().unwrap());
+    thoughts.into_iter().all(|one| (0..count).any(|n| write_thought(n).starts_with(one)))
 }
 
 fn is_request(record: &Record) -> bool {
@@ -40,8 +50,9 @@ fn weather(name: &str, Storm { rounds, cuts }: Storm) {
     };
     println!("{name}: SYSTOLE_AGENT_SEED={seed}, {rounds} kills, {cuts} cuts");
     let mut dice = SeededDice::new(seed);
+    let replies = rounds * 4 + 8;
     let plan = AgentPlan {
-        replies: &write_replies(rounds * 4 + 8),
+        replies: &write_replies(replies),
         agent: ", on_unknown: retry, turns: 20, attempts: 20",
         rest: ALL,
         ..AgentPlan::default()
@@ -63,13 +74,16 @@ fn weather(name: &str, Storm { rounds, cuts }: Storm) {
         relay.lead_to(run_file(house.path()).address);
         let said = heard.unwrap_or_else(|| app.end());
         assert_eq!((&said["thrown"], &said["errors"]), (&Value::Null, &json!([])), "{round}: {said}");
-        let messages = said["messages"].as_array().unwrap();
+        let mut messages = said["messages"].as_array().unwrap().clone();
+        assert!(are_thoughts(&messages, replies), "{round}: {said}");
+        messages.retain(|one| one[0] != "reasoning");
         assert_eq!(messages.last().unwrap()[1], said["result"], "{round}: {said}");
         assert_eq!(messages.len() as u64, 2 * (round + 1), "{round}: {said}");
     }
     let has = app.run(&json!({"run": format!("r{}", rounds - 1)}))["messages"].clone();
+    let has: Vec<&Value> = has.as_array().unwrap().iter().filter(|one| one[0] != "reasoning").collect();
     let read = app.run(&json!({"show": true}))["messages"].clone();
-    assert_eq!(has, read, "the client has what is on record");
+    assert_eq!(json!(has), read, "the client has what is on record");
     let records = house.records();
     assert_eq!(records.iter().filter(|record| is_request(record)).count() as u64, rounds);
     assert_eq!(house.started("helper").len(), house.asked().len(), "no model was asked beside the log");

@@ -3,43 +3,61 @@
 use axum::body::Body;
 use axum::http::HeaderMap;
 use systole_queries::persons::WaitingRequest;
-use systole_queries::run_events::{CallPlace, RunCursor};
+use systole_queries::run_events::CallPlace;
 
 use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::following::OpenRun;
 use super::input::{RunInput, SentResume};
 use super::interrupts::{SaidAnswer, read_answer, read_request};
+use super::kept_messages::{KeptMessages, MessageRoom};
 use super::threads::{FoundThread, find_thread};
+use super::wire::ClientPlace;
 use super::writer::RunHead;
 use crate::api_types::ApiReceipt;
 use crate::http_state::BodySeats;
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
+use crate::runs::answers::read_question;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
 use crate::runs::entries::{find_entry, write_text};
 use crate::runs::id::read_receipt;
 use crate::runs::named::fit_foreign;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
 use crate::runs::sending::send_message;
+use crate::runs::transcript::TranscriptTurn;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{CallPath, Key, Name};
 use systole_core::types::limits::THREAD_NAME_BYTES;
+use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 
+/// What the door has of its own: bounds.
+pub(super) struct AgUiDoor {
+    seats: BodySeats,
+    room: MessageRoom,
+}
+
+impl AgUiDoor {
+    pub(super) fn new() -> AgUiDoor {
+        let seats = BodySeats::new(limits::OWN_CHAT_BODIES, limits::CHAT_BODIES);
+        AgUiDoor { seats, room: MessageRoom::new() }
+    }
+}
+
 /// The recorded part of a run's id.
-pub(super) fn name_run(id: &str) -> Result<Key, Box<Refusal>> {
+fn name_run_key(id: &str) -> Result<Key, Box<Refusal>> {
     let key = fit_foreign(id, THREAD_NAME_BYTES);
     Key::parse(&key).map_err(|malformed| Box::new(describe_unfit_request(malformed.to_string())))
 }
 
 /// The id behind which a client goes on.
-pub(super) fn read_cursor(headers: &HeaderMap) -> Result<Option<RunCursor>, Box<Refusal>> {
+pub(super) fn read_place(headers: &HeaderMap) -> Result<Option<ClientPlace>, Box<Refusal>> {
     let Some(sent) = headers.get("last-event-id") else { return Ok(None) };
-    let read = RunCursor::parse(sent.to_str().unwrap_or_default());
+    let read = ClientPlace::parse(sent.to_str().unwrap_or_default());
     read.map(Some).map_err(|words| Box::new(describe_unfit_request(format!("Last-Event-ID: {words}"))))
 }
 
@@ -61,12 +79,15 @@ async fn read_body(
 pub(super) async fn begin_run(
     caller: RunCaller,
     entry: &str,
-    seats: &BodySeats,
+    door: &AgUiDoor,
     (headers, body): (&HeaderMap, Body),
 ) -> Result<OpenRun, RunFault> {
     let RunCaller { state, client } = &caller;
-    let cursor = read_cursor(headers)?;
-    let input = RunInput::parse(&read_body(seats, client, headers, body).await?)?;
+    let known = read_place(headers)?;
+    let body = read_body(&door.seats, client, headers, body).await?;
+    let input = RunInput::parse(&body)?;
+    let room = door.room.take(client, body.len())?;
+    drop(body);
     let organism = state.front.composition().clone();
     let entry = find_entry(&organism, client, entry).map_err(|fix| RunFault::refuse_entry(entry, &fix))?;
     let place = caller.take_place()?;
@@ -74,7 +95,7 @@ pub(super) async fn begin_run(
     let run = if input.resume.is_empty() {
         caller.send(&input, entry, &found).await?
     } else {
-        caller.decide(&input, &found).await?
+        caller.decide(&input, entry, &found).await?
     };
     let DecidedRun { receipt, told } = run;
     let (thread, call) = receipt.read_run().ok_or_else(|| Box::new(describe_stopping()))?;
@@ -82,11 +103,11 @@ pub(super) async fn begin_run(
         thread: input.thread,
         run: input.run,
         place: CallPlace { thread, call: CallPath::new_top(call) },
-        messages: input.messages,
+        messages: KeptMessages::new(input.messages, Some(room)),
         ignored: input.ignored,
         is_again: receipt.repeated && input.resume.is_empty(),
     };
-    OpenRun::open(caller, head, (receipt, told), cursor, place).await
+    OpenRun::open(caller, head, (receipt, told), known, place).await
 }
 
 impl RunCaller {
@@ -97,11 +118,17 @@ impl RunCaller {
         entry: &Listener,
         found: &FoundThread,
     ) -> Result<DecidedRun, RunFault> {
-        let key = name_run(&input.run)?;
+        let key = name_run_key(&input.run)?;
         if let Some(turn) = found.find_run(&self.client, &key) {
+            if input.read_last().is_ok_and(|last| !self.has_said(turn, entry, &last)) {
+                let words = format!("the run {} has asked something else", input.run);
+                let refusal =
+                    Refusal::new(Code::IdConflict, words).fixed_by("another runId, or the same message");
+                return Err(RunFault::Refused(Box::new(refusal)));
+            }
             return Ok(DecidedRun { receipt: read_receipt(&turn.asked), told: Position::default() });
         }
-        self.refuse_unanswered(found, &[]).await?;
+        refuse_unanswered(&self.read_waiting(found).await?, &[])?;
         let document = write_text(self.state.front.composition(), entry, &input.read_last()?)?;
         let receipt =
             send_message(&self.state, &self.client, (entry, document), (&key, found.address.clone())).await?;
@@ -119,39 +146,51 @@ impl RunCaller {
         Ok(waiting)
     }
 
-    /// Refuses a run that leaves an interrupt without an answer.
-    async fn refuse_unanswered(&self, found: &FoundThread, sent: &[SentResume]) -> Result<(), RunFault> {
-        let mut answered = Vec::new();
-        for one in sent {
-            answered.push(read_request(one)?);
-        }
-        for (_, waiting) in self.read_waiting(found).await? {
-            if !answered.contains(&waiting.id) {
-                let id = name_request(&waiting);
-                let words = format!("{id} waits for you: answer it with resume, or cancel it there");
-                return Err(RunFault::Run { code: "approval.open".to_owned(), words });
-            }
-        }
-        Ok(())
+    /// Whether a message says that.
+    fn has_said(&self, turn: &TranscriptTurn, entry: &Listener, text: &str) -> bool {
+        let (organism, record) = (self.state.front.composition(), &turn.asked.1);
+        let is_text = read_question(organism, record).trim() == text.trim();
+        is_text || write_text(organism, entry, text).is_ok_and(|document| record.body[..] == document[..])
     }
 
     /// Decides what waits. One answer that does not count leaves all undecided.
-    async fn decide(&self, input: &RunInput, found: &FoundThread) -> Result<DecidedRun, RunFault> {
+    async fn decide(
+        &self,
+        input: &RunInput,
+        entry: &Listener,
+        found: &FoundThread,
+    ) -> Result<DecidedRun, RunFault> {
         let sent = input.resume.as_slice();
-        if input.read_last().is_ok_and(|last| !found.has_asked(self.state.front.composition(), &last)) {
+        let has_said =
+            |last: String| found.list_own(&self.client).any(|turn| self.has_said(turn, entry, &last));
+        if input.read_last().is_ok_and(|last| !has_said(last)) {
             let words =
                 "resume answers what waits, and the newest message would be lost: send it in the next run";
             return Err(RunFault::Unread(Box::new(describe_unfit_request(words))));
         }
-        self.refuse_unanswered(found, sent).await?;
+        let waiting = self.read_waiting(found).await?;
+        let mut answers: Vec<ReadAnswer<'_>> = Vec::new();
+        for one in sent {
+            let request = read_request(one)?;
+            let open = waiting.iter().find(|(_, waiting)| waiting.id == request);
+            if answers.iter().any(|(_, known, ..)| *known == request) {
+                let words = format!("resume answers {request} more than once");
+                return Err(RunFault::Unread(Box::new(describe_unfit_request(words))));
+            }
+            answers.push((one, request, open, read_answer(one, open.map(|(_, waiting)| waiting))?));
+        }
+        // What was decided before is joined, also if something else waits by now.
+        if answers.iter().any(|(_, _, open, _)| open.is_some()) {
+            let asked: Vec<PersonRequestId> = answers.iter().map(|(_, request, ..)| *request).collect();
+            refuse_unanswered(&waiting, &asked)?;
+        }
+        // A run is stopped once all else is decided.
+        answers.sort_by_key(|(.., answer)| matches!(answer, SaidAnswer::Stops));
         let messages = found.list_messages(&self.client);
         let mut decided: Option<DecidedRun> = None;
         for only_checks in [true, false] {
-            let waiting = self.read_waiting(found).await?;
-            for one in sent {
-                let request = read_request(one)?;
-                let open = waiting.iter().find(|(_, waiting)| waiting.id == request);
-                let run = match read_answer(one, open.map(|(_, waiting)| waiting))? {
+            for (one, _, open, answer) in &answers {
+                let run = match answer {
                     SaidAnswer::Stops => {
                         let Some((receipt, _)) = open else { continue };
                         let told = self.state.front.end();
@@ -161,6 +200,7 @@ impl RunCaller {
                         DecidedRun { receipt: receipt.clone(), told }
                     }
                     SaidAnswer::Decides(decision) | SaidAnswer::Leaves(decision) => {
+                        let decision = decision.clone();
                         let is_left = decision.outcome.is_none();
                         let is_shown = |waiting: &WaitingRequest| name_request(waiting) == one.interrupt_id;
                         let place = DecisionPlace {
@@ -183,4 +223,18 @@ impl RunCaller {
         let nothing = || Refusal::new(Code::UnknownApproval, "resume answers nothing that waits here");
         decided.ok_or_else(|| RunFault::in_run(Box::new(nothing())))
     }
+}
+
+/// An answer with its request, what waits, and what it says.
+type ReadAnswer<'a> = (&'a SentResume, PersonRequestId, Option<&'a (ApiReceipt, WaitingRequest)>, SaidAnswer);
+
+/// Refuses a run that leaves an interrupt without an answer.
+fn refuse_unanswered(
+    waiting: &[(ApiReceipt, WaitingRequest)],
+    answered: &[PersonRequestId],
+) -> Result<(), RunFault> {
+    let left = waiting.iter().find(|(_, one)| !answered.contains(&one.id));
+    let Some((_, left)) = left else { return Ok(()) };
+    let words = format!("{} waits for you: answer it with resume, or cancel it there", name_request(left));
+    Err(RunFault::Run { code: "approval.open".to_owned(), words })
 }

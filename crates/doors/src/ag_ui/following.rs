@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::interrupts::write_interrupt;
-use super::wire::{WireEvent, describe_refusal, stream};
+use super::wire::{ClientPlace, EventText, WireEvent, describe_refusal, stream};
 use super::writer::{RunHead, RunWriter};
 use crate::api_types::ApiReceipt;
 use crate::limits;
@@ -31,7 +31,7 @@ pub(super) struct OpenRun {
     writer: RunWriter,
     place: SharedPlace,
     /// What counts together with its first event.
-    before: Vec<Value>,
+    before: Vec<EventText>,
 }
 
 impl OpenRun {
@@ -40,30 +40,27 @@ impl OpenRun {
         caller: RunCaller,
         head: RunHead,
         (receipt, told): (ApiReceipt, Position),
-        cursor: Option<RunCursor>,
+        client: Option<ClientPlace>,
         place: SharedPlace,
     ) -> Result<OpenRun, RunFault> {
-        let refuse = || {
-            let words = "Last-Event-ID: this run never had an event with that id";
-            RunFault::Unread(Box::new(describe_unfit_request(words)))
-        };
         // The begin of a run behind a decision is no event of the log.
         let is_begin = |cursor: &RunCursor| {
             cursor.step() == 0 && cursor.position() > Position::default() && cursor.position() <= told
         };
+        let cursor = client.map(|client| client.cursor);
         let known = cursor.filter(|cursor| !is_begin(cursor));
         let end = caller.state.front.end();
         if known.is_some_and(|known| known.position() > end) {
-            return Err(refuse());
+            return Err(refuse_place());
         }
         let followed = RunFollower::follow_after(&caller.state.front, &receipt, true, (told, known));
         let mut run = followed.ok_or_else(|| Box::new(describe_stopping()))?;
         let needs_begin = known.is_some() || told > Position::default();
         if needs_begin && !run.read_known().await.map_err(unread)? {
-            return Err(refuse());
+            return Err(refuse_place());
         }
         let organism = caller.state.front.composition().clone();
-        let mut writer = RunWriter::new(organism, head, cursor.map(|cursor| cursor.to_string()));
+        let mut writer = RunWriter::new(organism, head, client);
         while let Some(placed) = run.take_known() {
             writer.take_event(placed, run.sum_used());
         }
@@ -74,7 +71,7 @@ impl OpenRun {
     }
 
     /// The same with events before its first one.
-    pub(super) fn behind(self, before: Vec<Value>) -> OpenRun {
+    pub(super) fn behind(self, before: Vec<EventText>) -> OpenRun {
         OpenRun { before, ..self }
     }
 
@@ -101,6 +98,12 @@ impl OpenRun {
         let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
         ([(HeaderName::from_static("systole-thread"), thread)], stream(events)).into_response()
     }
+}
+
+/// That a run never had an event with an id.
+pub(super) fn refuse_place() -> RunFault {
+    let words = "Last-Event-ID: this run never had an event with that id";
+    RunFault::Unread(Box::new(describe_unfit_request(words)))
 }
 
 async fn send(to_client: &mpsc::Sender<WireEvent>, event: WireEvent) -> bool {
@@ -152,7 +155,7 @@ impl Following<'_> {
             }
         } else {
             let interrupts: Vec<Value> =
-                requests.own.iter().map(|one| write_interrupt(organism, one)).collect();
+                requests.own.iter().map(|one| write_interrupt(organism, writer.place(), one)).collect();
             writer.end_with_interrupts(&interrupts, run.sum_used());
         }
         Ok(())

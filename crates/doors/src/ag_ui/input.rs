@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::kept_messages::MessageHead;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::refusal::Refusal;
@@ -16,7 +18,7 @@ pub(super) struct RunInput {
     pub(super) thread: String,
     pub(super) run: String,
     /// The messages as the client has them.
-    pub(super) messages: Vec<Value>,
+    pub(super) messages: Vec<Box<RawValue>>,
     pub(super) resume: Vec<SentResume>,
     /// The fields that change nothing.
     pub(super) ignored: Vec<&'static str>,
@@ -45,7 +47,7 @@ pub(super) enum ResumeStatus {
 struct SentInput {
     thread_id: String,
     run_id: String,
-    messages: Vec<Value>,
+    messages: Vec<Box<RawValue>>,
     #[serde(default)]
     tools: Value,
     #[serde(default)]
@@ -64,9 +66,11 @@ impl RunInput {
         let sent: SentInput = serde_json::from_slice(body)
             .map_err(|error| refuse(format!("the body is not a run: {error}")))?;
         let resume = sent.resume.unwrap_or_default();
-        for (name, count) in [("messages", sent.messages.len()), ("resume", resume.len())] {
-            if count > limits::CHAT_MESSAGES {
-                let most = limits::CHAT_MESSAGES;
+        for (name, count, most) in [
+            ("messages", sent.messages.len(), limits::CHAT_MESSAGES),
+            ("resume", resume.len(), limits::ANSWERS),
+        ] {
+            if count > most {
                 return Err(refuse(format!("{name}: {count} are more than the {most} that there may be")));
             }
         }
@@ -84,8 +88,8 @@ impl RunInput {
         ];
         let mut ignored: Vec<&str> =
             unread.into_iter().filter(|(_, value)| !is_nothing(value)).map(|(name, _)| name).collect();
-        let is_system = |one: &Value| matches!(find_role(one), Some("system" | "developer"));
-        if sent.messages.iter().any(is_system) {
+        let is_system = |one: &RawValue| matches!(find_role(one).as_deref(), Some("system" | "developer"));
+        if sent.messages.iter().any(|one| is_system(one)) {
             ignored.push("messages of the roles system and developer");
         }
         Ok(RunInput { thread: sent.thread_id, run: sent.run_id, messages: sent.messages, resume, ignored })
@@ -94,7 +98,7 @@ impl RunInput {
     /// The newest message, which is the user's.
     pub(super) fn read_last(&self) -> Result<String, Box<Refusal>> {
         let last = self.messages.len().saturating_sub(1);
-        let newest = self.messages.last().filter(|one| find_role(one) == Some("user"));
+        let newest = self.messages.last().filter(|one| find_role(one).as_deref() == Some("user"));
         let text = newest.map(|one| read_content(last, one)).transpose()?;
         text.filter(|text| !text.trim().is_empty())
             .ok_or_else(|| refuse("the last message must be the user's, with a text: it is what is asked"))
@@ -116,12 +120,13 @@ fn refuse(words: impl Into<String>) -> Box<Refusal> {
 }
 
 /// The role of a message.
-pub(super) fn find_role(message: &Value) -> Option<&str> {
-    message.get("role").and_then(Value::as_str)
+fn find_role(message: &RawValue) -> Option<String> {
+    MessageHead::read(message)?.role
 }
 
 /// The text of a message.
-fn read_content(at: usize, message: &Value) -> Result<String, Box<Refusal>> {
+fn read_content(at: usize, message: &RawValue) -> Result<String, Box<Refusal>> {
+    let message: Value = serde_json::from_str(message.get()).unwrap_or_default();
     let content = message.get("content").unwrap_or(&Value::Null);
     if let Some(text) = content.as_str() {
         return Ok(text.to_owned());

@@ -23,7 +23,7 @@ const NO_NOTE: &str = "rejected, without a note";
 const CANCELLED: &str = "the client cancelled it";
 
 /// What waits, as the client gets it: in full, with the form of its answer.
-pub(super) fn write_interrupt(organism: &Composition, waiting: &WaitingRequest) -> Value {
+pub(super) fn write_interrupt(organism: &Composition, run: &CallPlace, waiting: &WaitingRequest) -> Value {
     let place = CallPlace { thread: waiting.thread.clone(), call: waiting.call.clone() };
     let (reason, schema) = match &waiting.about {
         RequestSubject::Approval { element, .. } => {
@@ -35,7 +35,7 @@ pub(super) fn write_interrupt(organism: &Composition, waiting: &WaitingRequest) 
         "id": name_request(waiting),
         "reason": reason,
         "message": waiting.lines(waiting.asked, None, false).join("\n"),
-        "toolCallId": name_call(&place),
+        "toolCallId": name_call(run, &place),
         "responseSchema": schema,
         "expiresAt": waiting.expires.to_string(),
     })

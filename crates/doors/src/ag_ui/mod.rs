@@ -10,7 +10,9 @@ mod fault;
 mod following;
 mod input;
 mod interrupts;
+mod kept_messages;
 mod origins;
+mod thought;
 mod threads;
 mod wire;
 mod writer;
@@ -27,21 +29,21 @@ use serde_json::json;
 use systole_queries::run_events::{CallPlace, RunCursor};
 
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
-use super::http_state::{ApiCall, BodySeats, Caller};
+use super::http_state::{ApiCall, Caller};
 use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
-use crate::limits;
 use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::work::finish_work;
-use beginning::{begin_run, read_cursor};
+use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
 use fault::{RunFault, refuse_closed};
 use following::OpenRun;
+use following::refuse_place;
 use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Position;
-use threads::{FoundThread, find_thread, read_run_name, refuse_unknown, write_snapshot};
+use threads::{FoundThread, find_thread, keep_messages, read_run_name, refuse_unknown, write_snapshot};
 use wire::WireEvent;
 use writer::RunHead;
 
@@ -54,9 +56,9 @@ pub(super) static DOOR: DoorRow = DoorRow {
 };
 
 fn list_routes() -> Vec<DoorRoute> {
-    let seats = Arc::new(BodySeats::new(limits::OWN_CHAT_BODIES, limits::CHAT_BODIES));
     let mut entry = DoorRoute::post("/ag-ui/{entry}", run_agent);
-    entry.service = entry.service.layer(Extension(seats)).get(capabilities::show_capabilities);
+    entry.service =
+        entry.service.layer(Extension(Arc::new(AgUiDoor::new()))).get(capabilities::show_capabilities);
     let known = [
         entry,
         DoorRoute::get("/ag-ui/{entry}/threads/{thread}", show_thread),
@@ -107,7 +109,7 @@ async fn enter_door(visit: DoorVisit) -> Response {
 /// Runs an entry on the newest message, or goes on where the client was.
 async fn run_agent(
     ApiCall { state, client }: ApiCall,
-    Extension(seats): Extension<Arc<BodySeats>>,
+    Extension(door): Extension<Arc<AgUiDoor>>,
     entry: PathParts<String>,
     headers: HeaderMap,
     body: Body,
@@ -115,7 +117,7 @@ async fn run_agent(
     let entry = entry.map(|Path(entry)| entry).unwrap_or_default();
     let caller = RunCaller { state, client };
     // What has begun to be sent is kept.
-    match finish_work(async move { begin_run(caller, &entry, &seats, (&headers, body)).await }).await {
+    match finish_work(async move { begin_run(caller, &entry, &door, (&headers, body)).await }).await {
         Ok(run) => run.answer(),
         Err(fault) => fault.into_answer(),
     }
@@ -139,29 +141,33 @@ async fn open_thread(
 /// What was said in a thread, and then its open run.
 async fn show_thread(call: ApiCall, parts: PathParts<(String, String)>, headers: HeaderMap) -> Response {
     let show = async {
-        let cursor = read_cursor(&headers)?;
+        let known = read_place(&headers)?;
         let (caller, thread, found) = open_thread(call, parts).await?;
         let messages = found.write_messages(caller.state.front.composition());
-        let open = found.list_open(&caller.client).next();
+        // One that goes on does so in the run where it was, and has what was said before.
+        let open = match known {
+            Some(known) => {
+                Some(found.find_run_at(&caller.client, known.cursor.position()).ok_or_else(refuse_place)?)
+            }
+            None => found.list_open(&caller.client).next(),
+        };
         let open = open.and_then(|turn| Some((turn, read_receipt(&turn.asked).read_run()?)));
-        let snapshot = write_snapshot(&thread, &messages);
+        let snapshot = if known.is_none() { write_snapshot(&thread, &messages) } else { Vec::new() };
         let Some((turn, (id, call))) = open else {
             let end = RunCursor::behind(Position::default()).to_string();
             return Ok(wire::answer_events(WireEvent::write_group(&end, snapshot)));
         };
-        // One that goes on in the open run has what was said before.
-        let before = if cursor.is_none() { snapshot } else { Vec::new() };
         let (place, receipt) = (caller.take_place()?, read_receipt(&turn.asked));
         let head = RunHead {
             thread,
             run: read_run_name(turn).to_owned(),
             place: CallPlace { thread: id, call: CallPath::new_top(call) },
-            messages,
+            messages: keep_messages(&messages),
             ignored: Vec::new(),
             is_again: false,
         };
-        let run = OpenRun::open(caller, head, (receipt, Position::default()), cursor, place).await?;
-        Ok::<Response, RunFault>(run.behind(before).answer())
+        let run = OpenRun::open(caller, head, (receipt, Position::default()), known, place).await?;
+        Ok::<Response, RunFault>(run.behind(snapshot).answer())
     };
     show.await.unwrap_or_else(RunFault::into_answer)
 }

@@ -1,10 +1,13 @@
 //! Threads by the names that a client gives them: `@agui.ID`, or a thread's own id.
 
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::caller::RunCaller;
 use super::fault::RunFault;
-use super::writer::{PROTOCOL, name_call};
+use super::kept_messages::KeptMessages;
+use super::wire::EventText;
+use super::writer::{PROTOCOL, name_run};
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::runs::answers::{read_question, write_answer};
@@ -15,6 +18,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::limits::THREAD_NAME_BYTES;
+use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::thread_choice::ThreadName;
 use systole_queries::run_events::CallPlace;
@@ -61,13 +65,26 @@ pub(super) fn read_run_name(turn: &TranscriptTurn) -> &str {
 }
 
 impl FoundThread {
-    fn list_own<'t>(&'t self, client: &'t Name) -> impl DoubleEndedIterator<Item = &'t TranscriptTurn> {
+    /// The messages of the client.
+    pub(super) fn list_own<'t>(
+        &'t self,
+        client: &'t Name,
+    ) -> impl DoubleEndedIterator<Item = &'t TranscriptTurn> {
         self.said.turns.iter().filter(move |turn| turn.asked.1.header.from == *client)
     }
 
     /// The message with that key.
     pub(super) fn find_run<'t>(&'t self, client: &'t Name, key: &Key) -> Option<&'t TranscriptTurn> {
         self.list_own(client).find(|turn| read_run_name(turn) == key.as_str())
+    }
+
+    /// The run that had begun last at a position.
+    pub(super) fn find_run_at(&self, client: &Name, position: Position) -> Option<&TranscriptTurn> {
+        self.said
+            .turns
+            .iter()
+            .rev()
+            .find(|turn| turn.asked.0 <= position && turn.asked.1.header.from == *client)
     }
 
     /// The messages of the client whose runs are open.
@@ -84,18 +101,13 @@ impl FoundThread {
         self.list_own(client).rev().map(place).collect()
     }
 
-    /// Whether a message of it says that.
-    pub(super) fn has_asked(&self, organism: &Composition, text: &str) -> bool {
-        self.said.turns.iter().any(|turn| read_question(organism, &turn.asked.1).trim() == text.trim())
-    }
-
     /// The newest messages and answers.
     pub(super) fn write_messages(&self, organism: &Composition) -> Vec<Value> {
         let mut messages = Vec::new();
         for turn in &self.said.turns {
             let h = &turn.asked.1.header;
             let Some(call) = h.call.clone() else { continue };
-            let id = name_call(&CallPlace { thread: h.thread.clone(), call });
+            let id = name_run(&CallPlace { thread: h.thread.clone(), call });
             let asked = read_question(organism, &turn.asked.1);
             messages.push(json!({"id": format!("{id}.asked"), "role": "user", "content": asked}));
             let end = turn.end.as_ref();
@@ -109,13 +121,21 @@ impl FoundThread {
 }
 
 /// What was said in a thread, as a run that is over.
-pub(super) fn write_snapshot(thread: &str, messages: &[Value]) -> Vec<Value> {
+pub(super) fn write_snapshot(thread: &str, messages: &[Value]) -> Vec<EventText> {
     let run = format!("{thread}#snapshot");
-    vec![
+    let events = [
         json!({"type": "RUN_STARTED", "threadId": thread, "runId": run, "protocolVersion": PROTOCOL}),
         json!({"type": "MESSAGES_SNAPSHOT", "messages": messages}),
         json!({"type": "RUN_FINISHED", "threadId": thread, "runId": run, "outcome": {"type": "success"}}),
-    ]
+    ];
+    events.into_iter().map(EventText::from).collect()
+}
+
+/// The same messages, as those of a client.
+pub(super) fn keep_messages(messages: &[Value]) -> KeptMessages {
+    // A value is JSON.
+    let texts = messages.iter().filter_map(|message| to_raw_value(message).ok());
+    KeptMessages::new(texts.collect(), None)
 }
 
 impl RunCaller {

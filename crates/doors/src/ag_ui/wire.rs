@@ -12,19 +12,39 @@ use serde_json::{Value, json};
 use systole_queries::run_events::RunCursor;
 use tokio::sync::mpsc;
 
+use super::thought::SaidThought;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 
+/// The text of an event.
+#[derive(Debug)]
+pub(super) struct EventText(String);
+
+impl From<Value> for EventText {
+    fn from(event: Value) -> EventText {
+        EventText(event.to_string())
+    }
+}
+
+impl EventText {
+    /// A snapshot of messages: texts as a client sent them, and others.
+    pub(super) fn write_messages<'m>(kept: impl Iterator<Item = &'m str>, made: &[Value]) -> EventText {
+        let made = made.iter().map(Value::to_string);
+        let all: Vec<String> = kept.map(str::to_owned).chain(made).collect();
+        EventText(format!(r#"{{"messages":[{}],"type":"MESSAGES_SNAPSHOT"}}"#, all.join(",")))
+    }
+}
+
 /// An event as it is sent. Without data it says only how far the client is.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Debug)]
 pub(super) struct WireEvent {
     pub(super) id: Option<String>,
-    pub(super) data: Option<Value>,
+    pub(super) data: Option<EventText>,
 }
 
 impl WireEvent {
     /// Events that count together.
-    pub(super) fn write_group(id: &str, events: Vec<Value>) -> Vec<WireEvent> {
+    pub(super) fn write_group(id: &str, events: Vec<EventText>) -> Vec<WireEvent> {
         let mut group: Vec<WireEvent> =
             events.into_iter().map(|data| WireEvent { id: None, data: Some(data) }).collect();
         match group.last_mut() {
@@ -37,7 +57,37 @@ impl WireEvent {
     fn into_sse(self) -> Event {
         let event = Event::default();
         let event = self.id.into_iter().fold(event, Event::id);
-        self.data.into_iter().fold(event, |event, data| event.data(data.to_string()))
+        self.data.into_iter().fold(event, |event, EventText(data)| event.data(data))
+    }
+}
+
+/// Where a client is: the newest event that it has, and the bytes of a thought that were said behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientPlace {
+    pub(super) cursor: RunCursor,
+    thought: Option<usize>,
+}
+
+impl ClientPlace {
+    /// Reads an id.
+    pub(super) fn parse(id: &str) -> Result<ClientPlace, String> {
+        let (cursor, thought) = match id.split_once('~') {
+            Some((cursor, thought)) => (cursor, Some(thought)),
+            None => (id, None),
+        };
+        let thought = thought.map(str::parse).transpose();
+        let thought = thought.map_err(|_| format!("{id:?} is not the id of an event"))?;
+        Ok(ClientPlace { cursor: RunCursor::parse(cursor)?, thought })
+    }
+
+    /// What the client has of a thought. Its answer begins behind it.
+    pub(super) fn read_thought(&self) -> SaidThought {
+        match self.thought {
+            Some(bytes) => SaidThought::after(bytes),
+            // It was over before the client came.
+            None if self.cursor.has_open_text() => SaidThought::after(usize::MAX),
+            None => SaidThought::default(),
+        }
     }
 }
 
@@ -57,7 +107,7 @@ pub(super) fn describe_refusal(refusal: &Refusal) -> String {
 /// A run that is refused before it begins.
 pub(super) fn answer_error(code: &str, words: &str) -> Response {
     let id = RunCursor::behind(Position::default()).to_string();
-    answer_events(WireEvent::write_group(&id, vec![write_error(code, words)]))
+    answer_events(WireEvent::write_group(&id, vec![write_error(code, words).into()]))
 }
 
 /// These events, and nothing after them.

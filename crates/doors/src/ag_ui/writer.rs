@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
@@ -16,8 +17,10 @@ use systole_queries::costs::CostRow;
 use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, RunRecord, read_words};
 
 use super::input::STATE_KEYS;
-use super::wire::{WireEvent, write_error};
-use crate::runs::answers::{describe_failure, write_answer, write_called};
+use super::kept_messages::KeptMessages;
+use super::thought::SaidThought;
+use super::wire::{ClientPlace, EventText, WireEvent, write_error};
+use crate::runs::answers::{describe_failure, write_answer, write_called, write_sent};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: &str = "1.0";
@@ -25,7 +28,6 @@ pub(super) const PROTOCOL: &str = "1.0";
 const WAITS: &str = "systole.waits";
 
 /// What a client says of its run.
-#[derive(Clone, Debug)]
 pub(super) struct RunHead {
     /// The client's names of the thread and the run.
     pub(super) thread: String,
@@ -33,16 +35,25 @@ pub(super) struct RunHead {
     /// The call.
     pub(super) place: CallPlace,
     /// The messages that the client has.
-    pub(super) messages: Vec<Value>,
+    pub(super) messages: KeptMessages,
     /// The fields of its request that change nothing.
     pub(super) ignored: Vec<&'static str>,
     /// Whether the client may have begun it before, so that its messages may have a part of it.
     pub(super) is_again: bool,
 }
 
-/// The id of a call: its thread and its path there. The answer of a run has that of its call.
-pub(super) fn name_call(at: &CallPlace) -> String {
-    format!("{}#{}", at.thread, at.call)
+/// The id of a run, which its answer has too: its thread and its call there.
+pub(super) fn name_run(run: &CallPlace) -> String {
+    format!("{}#{}", run.thread, run.call)
+}
+
+/// The id of a call of a run. All of them begin with that of the run, also those in threads below.
+pub(super) fn name_call(run: &CallPlace, at: &CallPlace) -> String {
+    if at.thread == run.thread {
+        return name_run(at);
+    }
+    let below = at.thread.as_str().strip_prefix(run.thread.as_str()).unwrap_or(at.thread.as_str());
+    format!("{}/{below}#{}", name_run(run), at.call)
 }
 
 /// One run, as far as its events were taken.
@@ -57,7 +68,7 @@ pub(super) struct RunWriter {
     /// The id behind which the client goes on.
     last: String,
     has_begun: bool,
-    has_live_thought: bool,
+    thought: SaidThought,
     /// Whether the client is shown that something waits for others.
     shows_wait: bool,
     has_ended: bool,
@@ -65,10 +76,12 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// A run of which the client has what is up to that id, if it is in the middle of its stream.
-    pub(super) fn new(organism: Arc<Composition>, head: RunHead, known: Option<String>) -> RunWriter {
+    /// A run of which the client has what is up to that place, if it is in the middle of its stream.
+    pub(super) fn new(organism: Arc<Composition>, head: RunHead, known: Option<ClientPlace>) -> RunWriter {
         let shows = organism.doors.ag_ui.as_ref().map(|ag_ui| ag_ui.shows).unwrap_or_default();
-        let (has_begun, last) = (known.is_some(), known.unwrap_or_default());
+        let has_begun = known.is_some();
+        let thought = known.as_ref().map(ClientPlace::read_thought).unwrap_or_default();
+        let last = known.map(|known| known.cursor.to_string()).unwrap_or_default();
         RunWriter {
             organism,
             shows,
@@ -77,7 +90,7 @@ impl RunWriter {
             subagents: BTreeMap::new(),
             last,
             has_begun,
-            has_live_thought: false,
+            thought,
             shows_wait: false,
             has_ended: false,
             ready: Vec::new(),
@@ -89,6 +102,11 @@ impl RunWriter {
         std::mem::take(&mut self.ready)
     }
 
+    /// The call of the run.
+    pub(super) fn place(&self) -> &CallPlace {
+        &self.head.place
+    }
+
     /// Whether nothing more comes.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
@@ -98,52 +116,72 @@ impl RunWriter {
     pub(super) fn begin_behind(&mut self, told: Position) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let mut events = self.write_begin();
-            events.extend(self.subagents.iter().map(|(at, name)| self.write_subagent(at, name)));
+            // What the client has of the run may be less, or more, than what it knows of it here.
+            events.push(self.write_messages());
+            events.extend(self.subagents.iter().map(|(at, name)| self.write_subagent(at, name).into()));
             self.last = RunCursor::behind(told).to_string();
             self.send(events);
         }
     }
 
     /// Sends events that count together, behind the newest id.
-    fn send(&mut self, events: Vec<Value>) {
-        self.ready.extend(WireEvent::write_group(&self.last, events));
+    fn send(&mut self, events: Vec<EventText>) {
+        let said = self.thought.describe();
+        self.ready.extend(WireEvent::write_group(&format!("{}{said}", self.last), events));
     }
 
     /// Sends what is not part of the run: the client comes again.
     pub(super) fn break_off(&mut self, code: &str, words: &str) {
-        self.ready.push(WireEvent { id: None, data: Some(write_error(code, words)) });
+        self.ready.push(WireEvent { id: None, data: Some(write_error(code, words).into()) });
     }
 
     /// Takes the next event of the run.
     pub(super) fn take_event(&mut self, placed: PlacedEvent, used: &CostRow) {
         let PlacedEvent { cursor, event, is_known } = placed;
-        // What was said live has no place, and its record says only where the client is.
-        let is_said = matches!(&event, RunEvent::Thought { is_live: false, .. }) && self.has_live_thought;
+        // An end is none if the run was tried again.
+        match &event {
+            RunEvent::Ended { .. } if is_known => {
+                self.has_ended = true;
+                return self.subagents.clear();
+            }
+            RunEvent::Started => self.has_ended = false,
+            _ => {}
+        }
+        // Who comes again may be shown that something waits.
+        self.shows_wait |= is_known && self.has_begun && matches!(&event, RunEvent::Asked(_));
         let goes_on =
             cursor.is_some() && !matches!(&event, RunEvent::Away(_) | RunEvent::Asked(_) | RunEvent::Again);
         let is_over = goes_on && std::mem::take(&mut self.shows_wait);
-        let over = is_over.then(|| self.write_waits(&json!({"requests": []})));
-        let events: Vec<Value> = over.into_iter().chain(self.write_event(event, used, is_known)).collect();
+        let over = is_over.then(|| self.write_waits(&json!({"requests": []})).into());
+        let is_thought = matches!(&event, RunEvent::Thought { .. });
+        let is_text = matches!(&event, RunEvent::Text(_));
+        let events: Vec<EventText> =
+            over.into_iter().chain(self.write_event(event, used, is_known)).collect();
         if let Some(cursor) = cursor {
             self.last = cursor.to_string();
+            if !is_known && !is_text {
+                self.thought = SaidThought::default();
+            }
         }
-        if !is_known && (is_said || !events.is_empty()) {
+        // The record of a thought that was said says where the client is.
+        if !is_known && (!events.is_empty() || (is_thought && cursor.is_some())) {
             self.send(events);
         }
     }
 
-    fn write_event(&mut self, event: RunEvent, used: &CostRow, is_known: bool) -> Vec<Value> {
+    fn write_event(&mut self, event: RunEvent, used: &CostRow, is_known: bool) -> Vec<EventText> {
         match event {
             RunEvent::Started if is_known || std::mem::replace(&mut self.has_begun, true) => Vec::new(),
             RunEvent::Started => self.write_begin(),
-            RunEvent::Text(words) => vec![self.write_text(&words)],
+            RunEvent::Text(words) => vec![self.write_text(&words).into()],
             RunEvent::Retract => vec![self.write_messages()],
+            RunEvent::Thought { .. } if is_known => Vec::new(),
             RunEvent::Thought { words, is_live } => self.write_thought(&words, is_live),
             RunEvent::Called { at, to, record } => self.write_call(&at, to, &record),
             RunEvent::Returned { at, judgement, record } => self.write_return(&at, judgement, &record),
             RunEvent::Away(outage) => {
                 self.shows_wait = true;
-                vec![self.write_waits(&json!({"requests": [], "away": outage}))]
+                vec![self.write_waits(&json!({"requests": [], "away": outage})).into()]
             }
             RunEvent::Ended { judgement, record } => self.write_end(judgement, &record.1, used),
             RunEvent::Again
@@ -154,16 +192,21 @@ impl RunWriter {
         }
     }
 
-    fn write_begin(&self) -> Vec<Value> {
+    fn name_call(&self, at: &CallPlace) -> String {
+        name_call(&self.head.place, at)
+    }
+
+    fn write_begin(&self) -> Vec<EventText> {
         let RunHead { thread, run, ignored, is_again, .. } = &self.head;
-        let mut events = vec![json!({
+        let begin = json!({
             "type": "RUN_STARTED",
             "threadId": thread,
             "runId": run,
             "protocolVersion": PROTOCOL,
-        })];
+        });
+        let mut events = vec![begin.into()];
         if !ignored.is_empty() {
-            events.push(json!({"type": "CUSTOM", "name": "systole.ignored", "value": ignored}));
+            events.push(json!({"type": "CUSTOM", "name": "systole.ignored", "value": ignored}).into());
         }
         if *is_again {
             events.push(self.write_messages());
@@ -174,37 +217,29 @@ impl RunWriter {
     fn write_text(&self, words: &str) -> Value {
         json!({
             "type": "TEXT_MESSAGE_CHUNK",
-            "messageId": name_call(&self.head.place),
+            "messageId": name_run(&self.head.place),
             "role": "assistant",
             "delta": words,
         })
     }
 
     /// All messages but the answer: those of the client, and those that the run made.
-    fn write_messages(&self) -> Value {
-        let own = name_call(&self.head.place);
-        let is_made = |id: &str| self.made.iter().any(|made| made["id"] == id);
+    fn write_messages(&self) -> EventText {
+        let own = name_run(&self.head.place);
+        let is_own =
+            |id: &str| id.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         // What the client has of this run is sent again.
-        let is_of_run = |id: &str| {
-            let below = id.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            below || (self.head.is_again && id.starts_with(&format!("{}.", self.head.place.thread)))
-        };
-        let is_kept = |one: &&Value| {
-            let id = one.get("id").and_then(Value::as_str);
-            id.is_some_and(|id| !is_of_run(id) && !is_made(id))
-        };
-        let kept = self.head.messages.iter().filter(is_kept).chain(&self.made);
-        json!({"type": "MESSAGES_SNAPSHOT", "messages": kept.collect::<Vec<_>>()})
+        let kept = self.head.messages.list_without(is_own).map(RawValue::get);
+        EventText::write_messages(kept, &self.made)
     }
 
-    fn write_thought(&mut self, words: &str, is_live: bool) -> Vec<Value> {
-        let is_known = !is_live && self.has_live_thought;
-        self.has_live_thought = is_live;
-        if is_known || self.shows < ShownSteps::Steps {
+    fn write_thought(&mut self, words: &str, is_live: bool) -> Vec<EventText> {
+        let words = self.thought.take(words, is_live);
+        if words.is_empty() || self.shows < ShownSteps::Steps {
             return Vec::new();
         }
-        let id = format!("{}~{}", name_call(&self.head.place), self.last);
-        vec![json!({"type": "REASONING_MESSAGE_CHUNK", "messageId": id, "delta": words})]
+        let id = format!("{}~{}", name_run(&self.head.place), self.last);
+        vec![json!({"type": "REASONING_MESSAGE_CHUNK", "messageId": id, "delta": words}).into()]
     }
 
     /// The nearest subagent above a call.
@@ -214,14 +249,14 @@ impl RunWriter {
             Some(call) => one.thread == at.thread && call.is_within(&one.call),
             None => Some(&one.thread) == at.thread.parent().as_ref() && one.call.caller().is_none(),
         };
-        self.subagents.keys().rev().find(is_above).map(name_call)
+        self.subagents.keys().rev().find(is_above).map(|at| self.name_call(at))
     }
 
-    fn write_call(&mut self, at: &CallPlace, to: Name, record: &RunRecord) -> Vec<Value> {
+    fn write_call(&mut self, at: &CallPlace, to: Name, record: &RunRecord) -> Vec<EventText> {
         if self.shows < ShownSteps::Steps {
             return Vec::new();
         }
-        let (id, above) = (name_call(at), self.find_subagent(at));
+        let (id, above) = (self.name_call(at), self.find_subagent(at));
         let name = format!("{to}.{}", read_element(&record.1));
         let arguments = match self.shows {
             ShownSteps::All => write_called(&self.organism, &to, &record.1.body),
@@ -239,19 +274,19 @@ impl RunWriter {
             json!({"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": arguments}),
             json!({"type": "TOOL_CALL_END", "toolCallId": id}),
         ];
-        let mut events: Vec<Value> =
-            events.into_iter().map(|event| attribute(event, above.as_deref())).collect();
+        let mut events: Vec<EventText> =
+            events.into_iter().map(|event| attribute(event, above.as_deref()).into()).collect();
         let section = self.organism.sections.get(&to);
         let is_subagent = section.is_some_and(|one| one.is_workflow() || one.path.starts_with("agents."));
         if is_subagent || record.1.header.code == Some(RecordCode::Role(MessageRole::Begin)) {
-            events.push(self.write_subagent(at, &to));
+            events.push(self.write_subagent(at, &to).into());
             self.subagents.insert(at.clone(), to);
         }
         events
     }
 
     fn write_subagent(&self, at: &CallPlace, name: &Name) -> Value {
-        let id = name_call(at);
+        let id = self.name_call(at);
         let mut event = json!({
             "type": "SUBAGENT_STARTED",
             "subagentRunId": id,
@@ -264,17 +299,33 @@ impl RunWriter {
         event
     }
 
-    fn write_return(&mut self, at: &CallPlace, judgement: CallJudgement, record: &RunRecord) -> Vec<Value> {
+    fn write_return(
+        &mut self,
+        at: &CallPlace,
+        judgement: CallJudgement,
+        record: &RunRecord,
+    ) -> Vec<EventText> {
         if self.shows < ShownSteps::Steps {
             return Vec::new();
         }
-        let (id, subagent) = (name_call(at), self.subagents.remove(at));
+        let (id, subagent) = (self.name_call(at), self.subagents.remove(at));
         let above = self.find_subagent(at);
+        let shows_all = self.shows == ShownSteps::All;
         let answer = write_answer(&self.organism, judgement, &record.1);
-        let failure = answer.is_none().then(|| describe_failure(&record.1));
+        let mut failure = answer.is_none().then(|| describe_failure(&record.1));
+        if let Some(failure) = &mut failure {
+            match judgement {
+                // What a listener says of its failure is a payload.
+                CallJudgement::Reported if shows_all => {
+                    failure.words = write_sent(&self.organism, &record.1.header.from, &record.1.body);
+                }
+                CallJudgement::Reported => failure.words = format!("<{}>", read_element(&record.1)),
+                _ => {}
+            }
+        }
         let content = match (answer, &failure) {
             (_, Some(failure)) => format!("{}: {}", failure.code, failure.words),
-            (Some(answer), None) if self.shows == ShownSteps::All => answer,
+            (Some(answer), None) if shows_all => answer,
             _ => read_element(&record.1),
         };
         let result = format!("{id}.result");
@@ -289,9 +340,9 @@ impl RunWriter {
             "content": content,
             "role": "tool",
         });
-        let mut events = vec![attribute(event, above.as_deref())];
+        let mut events: Vec<EventText> = vec![attribute(event, above.as_deref()).into()];
         if subagent.is_some() {
-            events.push(match failure {
+            let end = match failure {
                 Some(failure) => json!({
                     "type": "SUBAGENT_ERROR",
                     "subagentRunId": id,
@@ -299,7 +350,8 @@ impl RunWriter {
                     "message": failure.words,
                 }),
                 None => write_subagent_end(&id, &json!({"type": "success"})),
-            });
+            };
+            events.push(end.into());
         }
         events
     }
@@ -307,7 +359,7 @@ impl RunWriter {
     fn write_waits(&self, content: &Value) -> Value {
         json!({
             "type": "ACTIVITY_SNAPSHOT",
-            "messageId": format!("{}.waits", name_call(&self.head.place)),
+            "messageId": format!("{}.waits", name_run(&self.head.place)),
             "activityType": WAITS,
             "content": content,
         })
@@ -317,7 +369,7 @@ impl RunWriter {
     pub(super) fn show_waits(&mut self, requests: &[String], at: &str) {
         self.shows_wait = true;
         let event = self.write_waits(&json!({"requests": requests, "at": at}));
-        self.send(vec![event]);
+        self.send(vec![event.into()]);
     }
 
     /// Ends the run with what the client may decide.
@@ -325,17 +377,18 @@ impl RunWriter {
         let ids: Vec<&Value> = interrupts.iter().filter_map(|one| one.get("id")).collect();
         let outcome = json!({"type": "suspended", "interruptIds": ids});
         let mut events = self.end_subagents(&outcome);
-        events.push(write_state(used, &ids));
+        events.push(write_state(used, &ids).into());
         events.push(self.write_messages());
-        events.push(self.write_finish(json!({"outcome": {"type": "interrupt", "interrupts": interrupts}})));
+        let outcome = json!({"type": "interrupt", "interrupts": interrupts});
+        events.push(self.write_finish(json!({"outcome": outcome})).into());
         self.has_ended = true;
         self.send(events);
     }
 
-    fn end_subagents(&mut self, outcome: &Value) -> Vec<Value> {
+    fn end_subagents(&mut self, outcome: &Value) -> Vec<EventText> {
         // Those below first.
         let open = std::mem::take(&mut self.subagents).into_keys().rev();
-        open.map(|at| write_subagent_end(&name_call(&at), outcome)).collect()
+        open.map(|at| write_subagent_end(&self.name_call(&at), outcome).into()).collect()
     }
 
     fn write_finish(&self, more: Value) -> Value {
@@ -350,12 +403,12 @@ impl RunWriter {
         event
     }
 
-    fn write_end(&mut self, judgement: CallJudgement, record: &Record, used: &CostRow) -> Vec<Value> {
+    fn write_end(&mut self, judgement: CallJudgement, record: &Record, used: &CostRow) -> Vec<EventText> {
         self.has_ended = true;
         let mut events = self.end_subagents(&json!({"type": "success"}));
         if judgement == CallJudgement::Cancelled {
-            events.push(write_state(used, &[]));
-            events.push(self.write_finish(json!({"outcome": {"type": "cancelled"}})));
+            events.push(write_state(used, &[]).into());
+            events.push(self.write_finish(json!({"outcome": {"type": "cancelled"}})).into());
             return events;
         }
         let Some(answer) = write_answer(&self.organism, judgement, record) else {
@@ -364,13 +417,13 @@ impl RunWriter {
             if let Some((fields, usage)) = error.as_object_mut().zip(write_usage(used)) {
                 fields.insert("usage".to_owned(), usage);
             }
-            return vec![error];
+            return vec![error.into()];
         };
         // Words were sent before the end.
         if judgement == CallJudgement::Handled || read_words(record).is_none() {
-            events.push(self.write_text(&answer));
+            events.push(self.write_text(&answer).into());
         }
-        events.push(write_state(used, &[]));
+        events.push(write_state(used, &[]).into());
         let mut finish = json!({
             // No call waits for the client.
             "outcome": {"type": "success", "pendingToolCallIds": []},
@@ -382,7 +435,7 @@ impl RunWriter {
             let partial = is_partial.then(|| ("metadata".to_owned(), json!({"systole.partial": true})));
             fields.extend(partial);
         }
-        events.push(self.write_finish(finish));
+        events.push(self.write_finish(finish).into());
         events
     }
 }

@@ -20,7 +20,7 @@ fn write_form(organism: &Composition, elements: &[ElementSchema], body: &[u8]) -
 }
 
 /// The JSON form of what a listener sends.
-fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
+pub(crate) fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
     let listener = organism.listeners.get(from);
     write_form(organism, listener.map(|listener| listener.returns.as_slice()).unwrap_or_default(), body)
 }

@@ -73,7 +73,7 @@ impl RequestDecision {
             |code: Code, words: String| Err(Box::new(Refusal::new(code, words).fixed_by(place.fix.clone())));
         let messages = place.messages;
         let found = read_log(state, client, move |moment| find_run(moment, &messages, request)).await?;
-        let Some((waiting, asked)) = found else {
+        let Some((waiting, asked, asked_at)) = found else {
             return refuse(Code::UnknownApproval, format!("{request} does not wait here"));
         };
         let receipt = read_receipt(&asked);
@@ -84,6 +84,10 @@ impl RequestDecision {
                 let is_same = |decided: &KnownDecision| {
                     self.is_same(organism, decided) && (place.has_seen)(&decided.hash)
                 };
+                // Its run was stopped: nothing was decided, and who leaves it gets what came of it.
+                if decided.is_none() && self.outcome.is_none() {
+                    return Ok(DecidedRun { receipt, told: asked_at });
+                }
                 let Some(same) = decided.filter(|decided| is_same(decided)) else {
                     return refuse(Code::DecidedApproval, format!("{request} was decided before"));
                 };
@@ -220,47 +224,47 @@ fn read_decision(
     }))
 }
 
-/// The run of one of these messages that has asked for that decision, and the request.
+/// The run of one of these messages that has asked for that decision, the request, and where it was asked for.
 fn find_run(
     moment: &LogMoment,
     messages: &[(ThreadId, u64)],
     request: PersonRequestId,
-) -> Result<Option<(AskedRequest, PlacedRecord)>, LogFault> {
+) -> Result<Option<(AskedRequest, PlacedRecord, Position)>, LogFault> {
     let reader = &*moment.reader;
     for (thread, seq) in messages {
         let Some(asked) = reader.of_thread(thread, *seq, 1)?.pop() else { continue };
-        if has_asked(reader, &asked, request)? {
+        if let Some(at) = find_asked(reader, &asked, request)? {
             let waiting = read_waiting(moment)?.into_iter().find(|one| one.id == request);
             let found = match waiting {
                 Some(waiting) => AskedRequest::Waiting(Box::new(waiting)),
                 None => AskedRequest::Decided(read_decision(&*moment.of_all(), request)?.map(Box::new)),
             };
-            return Ok(Some((found, asked)));
+            return Ok(Some((found, asked, at)));
         }
     }
     Ok(None)
 }
 
-/// Whether the run of a message has asked for that decision.
-fn has_asked(
+/// Where the run of a message has asked for that decision, if it has.
+fn find_asked(
     reader: &dyn LogReader,
     (_, asked): &PlacedRecord,
     request: PersonRequestId,
-) -> Result<bool, LogFault> {
+) -> Result<Option<Position>, LogFault> {
     let (thread, seq) = (asked.header.thread.clone(), asked.header.seq);
-    let Some(call) = asked.header.call.as_ref().map(CallPath::top_number) else { return Ok(false) };
+    let Some(call) = asked.header.call.as_ref().map(CallPath::top_number) else { return Ok(None) };
     let end = reader.read_last()?;
-    let Some(mut history) = RunHistory::open(reader, (&thread, seq), end)? else { return Ok(false) };
+    let Some(mut history) = RunHistory::open(reader, (&thread, seq), end)? else { return Ok(None) };
     let mut fold = RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None);
     loop {
         let page = history.read_page(reader)?;
         if page.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         for (position, record) in page {
             let events = fold.take_record(position, &record.into());
             if events.iter().any(|one| matches!(one.event, RunEvent::Asked(id) if id == request)) {
-                return Ok(true);
+                return Ok(Some(position));
             }
         }
     }

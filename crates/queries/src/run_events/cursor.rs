@@ -25,6 +25,11 @@ impl RunCursor {
         RunCursor { position, step: 0, open: TextHash::EMPTY }
     }
 
+    /// Whether a text was open there.
+    pub fn has_open_text(&self) -> bool {
+        self.open != TextHash::EMPTY
+    }
+
     /// The last record that made events.
     pub fn position(&self) -> Position {
         self.position
