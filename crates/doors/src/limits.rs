@@ -197,8 +197,6 @@ pub(crate) const IGNORED_KEYS: usize = 32;
 pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 /// Hex digits of a hash that a chat shows.
 pub(crate) const SHOWN_HASH: usize = 16;
-/// Bytes of the hash of an id that does not fit into a name or a key.
-pub(crate) const FOREIGN_BYTES: usize = 20;
 /// Answers to interrupts in one run.
 pub(crate) const ANSWERS: usize = 64;
 /// Kibibytes of messages that clients of open runs are sent again if something of them is taken back, of all and of one.

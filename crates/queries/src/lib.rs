@@ -5,6 +5,7 @@
 //! second truth: open work comes from the pump's own fold, finished work from the records.
 
 pub mod anew;
+pub mod asked_decisions;
 pub mod blame;
 pub mod causes;
 pub mod chains;
@@ -57,6 +58,7 @@ pub mod thread_list;
 pub mod thread_requests;
 pub mod thread_roll;
 pub mod trail;
+pub mod transcript;
 pub mod tree;
 pub mod troubles;
 pub mod why;

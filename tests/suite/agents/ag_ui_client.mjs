@@ -26,7 +26,7 @@ function find({ tab, thread = "t", entry = "helper", plain, show }) {
   if (!agents.has(name)) {
     const path = show ? `${url}/ag-ui/${entry}/threads/${thread}` : `${url}/ag-ui/${entry}`;
     const settings = { url: path, threadId: thread, headers };
-    if (!plain) settings.fetch = resumingFetch({ pause: 100, tries: 300 });
+    if (!plain) settings.fetch = resumingFetch({ pause: 100, tries: 300, most: 1000 });
     agents.set(name, new (show ? Reader : HttpAgent)(settings));
   }
   return agents.get(name);

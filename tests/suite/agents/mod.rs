@@ -3,6 +3,7 @@
 //! the requests that the mock got.
 
 mod ag_ui;
+mod ag_ui_streams;
 mod again;
 mod aimock;
 mod any_model;

@@ -233,6 +233,8 @@ const _: () = assert!(EXCERPT_BYTES < MESSAGE_BYTES && LAST_WORDS_BYTES < MESSAG
 
 /// The port of `https://` that browsers leave out.
 pub const HTTPS_PORT: u16 = 443;
+/// Hex digits of the hash of a foreign id that does not fit into a name or a key.
+pub const FOREIGN_DIGITS: usize = 40;
 /// The port that `http` means.
 pub const HTTP_PORT: u16 = 80;
 /// Bytes of the name of a host, as DNS has them.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
-use super::ids::{Key, Name, ThreadId};
-use super::limits::THREAD_NAME_BYTES;
+use super::ids::{Digest, Key, Name, ThreadId};
+use super::limits::{FOREIGN_DIGITS, THREAD_NAME_BYTES};
 
 /// What a name or a key of a message to a named thread may be.
 const FORM: &str = "1 to 62 visible ASCII characters without /";
@@ -56,6 +56,18 @@ impl fmt::Display for ThreadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.0)
     }
+}
+
+/// How the hash of an id begins that does not fit.
+const HASHED: &str = "h.";
+
+/// An id of another program as it fits into a name or a key of so many bytes: itself, or the begin of its hash.
+pub fn fit_foreign(id: &str, most: usize) -> String {
+    if fits(id) && id.len() <= most && !id.contains('@') && !id.starts_with(HASHED) {
+        return id.to_owned();
+    }
+    let hash = Digest::hash_bytes(id.as_bytes()).to_string();
+    format!("{HASHED}{}", hash.chars().take(FOREIGN_DIGITS).collect::<String>())
 }
 
 fn fits(text: &str) -> bool {
@@ -127,6 +139,16 @@ mod tests {
             assert!(ThreadName::parse(wrong).is_err(), "{wrong}");
         }
         assert!(ThreadName::parse("lasting").is_ok());
+    }
+
+    #[test]
+    fn g11_a_foreign_id_is_itself_or_its_hash_and_no_two_are_one() {
+        assert_eq!(fit_foreign("a-1.B", 5), "a-1.B");
+        let hashed = ["", "a/b", "a@b", "a b", "ä", "toolong", "h.0"].map(|id| fit_foreign(id, 5));
+        for (at, one) in hashed.iter().enumerate() {
+            assert!(one.starts_with("h.") && one.len() == 42, "{one}");
+            assert!(!hashed.iter().skip(at + 1).any(|other| other == one), "{one}");
+        }
     }
 
     #[test]

@@ -23,10 +23,8 @@ use crate::runs::answers::read_question;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
 use crate::runs::entries::{find_entry, write_text};
 use crate::runs::id::read_receipt;
-use crate::runs::named::fit_foreign;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
 use crate::runs::sending::send_message;
-use crate::runs::transcript::TranscriptTurn;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{CallPath, Key, Name};
@@ -34,6 +32,8 @@ use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_core::types::thread_choice::fit_foreign;
+use systole_queries::transcript::TranscriptTurn;
 
 /// What the door has of its own: bounds.
 pub(super) struct AgUiDoor {
@@ -199,7 +199,7 @@ impl RunCaller {
                         }
                         DecidedRun { receipt: receipt.clone(), told }
                     }
-                    SaidAnswer::Decides(decision) | SaidAnswer::Leaves(decision) => {
+                    SaidAnswer::Decides(decision) => {
                         let decision = decision.clone();
                         let is_left = decision.outcome.is_none();
                         let is_shown = |waiting: &WaitingRequest| name_request(waiting) == one.interrupt_id;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::wire::{answer_error, describe_refusal};
 use crate::api_types::ApiRefusal;
-use crate::request_refusals::{refuse_crowded, refuse_message, refuse_plainly};
+use crate::request_refusals::{refuse_crowded, refuse_message};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -60,10 +60,4 @@ impl From<Box<Refusal>> for RunFault {
         }
         RunFault::Refused(refusal)
     }
-}
-
-/// That the door is closed.
-pub(super) fn refuse_closed() -> Response {
-    let words = "this door is closed; `doors: {ag-ui: true}` in the organism's file opens it";
-    refuse_plainly(StatusCode::NOT_FOUND, Code::Unavailable, words)
 }

@@ -62,12 +62,10 @@ fn write_answer_form(choices: &[String]) -> Value {
 
 /// What a client says about an interrupt.
 pub(super) enum SaidAnswer {
-    /// It decides.
+    /// It decides, or leaves what waits no longer.
     Decides(RequestDecision),
     /// It leaves a question without an answer: the run is stopped.
     Stops,
-    /// It leaves what waits no longer.
-    Leaves(RequestDecision),
 }
 
 #[derive(Deserialize)]
@@ -107,7 +105,7 @@ pub(super) fn read_answer(
             Some(RequestSubject::Question { .. }) => SaidAnswer::Stops,
             None => {
                 let shown = decide(DecisionOutcome::Rejected, String::new());
-                SaidAnswer::Leaves(RequestDecision { outcome: None, ..shown })
+                SaidAnswer::Decides(RequestDecision { outcome: None, ..shown })
             }
         });
     }

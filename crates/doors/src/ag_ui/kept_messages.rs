@@ -32,7 +32,7 @@ impl MessageRoom {
 
     /// Room for so many bytes.
     pub(super) fn take(&self, client: &Name, bytes: usize) -> Result<TakenRoom, RunFault> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let kib = u32::try_from((bytes >> 10) + 1).unwrap_or(u32::MAX);
         let own = self.own.places_of(client).try_acquire_many_owned(kib);
         let all = self.all.clone().try_acquire_many_owned(kib);
         let taken = own.ok().zip(all.ok()).map(|(own, all)| TakenRoom { _own: own, _all: all });

@@ -36,7 +36,7 @@ use crate::runs::id::read_receipt;
 use crate::runs::work::finish_work;
 use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
-use fault::{RunFault, refuse_closed};
+use fault::RunFault;
 use following::OpenRun;
 use following::refuse_place;
 use systole_core::types::client::ClientDoor;
@@ -90,7 +90,8 @@ async fn enter_door(visit: DoorVisit) -> Response {
             return without_token();
         };
         if settings.is_none() {
-            return refuse_closed();
+            let words = "this door is closed; `doors: {ag-ui: true}` in the organism's file opens it";
+            return refuse_plainly(StatusCode::NOT_FOUND, Code::Unavailable, words);
         }
         if let Some(words) = origins::find_refusal(request.headers(), origin.is_some(), &state.addresses) {
             return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);

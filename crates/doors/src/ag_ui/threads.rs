@@ -11,8 +11,7 @@ use super::writer::{PROTOCOL, name_run};
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::runs::answers::{read_question, write_answer};
-use crate::runs::named::{find_named, fit_foreign};
-use crate::runs::transcript::{Transcript, TranscriptTurn};
+use crate::runs::named::find_named;
 use crate::runs::work::read_blocking;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -20,8 +19,9 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::thread_choice::ThreadName;
+use systole_core::types::thread_choice::{ThreadName, fit_foreign};
 use systole_queries::run_events::CallPlace;
+use systole_queries::transcript::{Transcript, TranscriptTurn};
 
 /// How the names of such threads begin.
 const NAMED: &str = "agui.";

@@ -9,13 +9,14 @@ use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{find_ending, is_reopening};
 use crate::limits;
-use crate::runs::id::{RunId, read_receipt};
+use crate::runs::id::{find_run_id, read_receipt};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
+use systole_queries::run_events::RunId;
 use systole_queries::thread_requests::list_held;
 
 /// What is said of a call that waits for no person.
@@ -81,7 +82,7 @@ pub(super) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) 
 impl TaskState {
     fn show_task(&self, front: &OrganismHandle) -> Value {
         let mut task = json!({
-            "taskId": RunId::of_receipt(&self.receipt).map(|id| id.to_string()),
+            "taskId": find_run_id(&self.receipt).map(|id| id.to_string()),
             "createdAt": self.created,
             "lastUpdatedAt": self.touched,
             // The log keeps it for as long as itself.
@@ -111,7 +112,7 @@ impl TaskState {
 /// The answer to a call that becomes a task.
 pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
     let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::refuse_unavailable(bad.to_string()))?;
-    let id = RunId::of_receipt(receipt).map(|id| id.to_string()).unwrap_or_default();
+    let id = find_run_id(receipt).map(|id| id.to_string()).unwrap_or_default();
     let mut task = find_task(front, &client, &id).await?.show_task(front);
     if let Some(fields) = task.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("task"));

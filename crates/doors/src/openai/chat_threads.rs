@@ -15,7 +15,6 @@ use crate::http_state::BodySeats;
 use crate::limits;
 use crate::runs::answers::write_answer;
 use crate::runs::named::list_named;
-use crate::runs::transcript::Transcript;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -23,6 +22,7 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::thread_choice::ThreadName;
 use systole_core::types::time::Millis;
 use systole_organism::front::OrganismHandle;
+use systole_queries::transcript::Transcript;
 
 /// A message of a chat, and where it went.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! Decisions of a client on what waits for a person in its runs. One counts only if the client has seen just what waits;
 //! the same decision again is taken, and another one refused.
 
-use systole_queries::decisions::{self, DecisionArguments};
+use systole_queries::asked_decisions::{KnownDecision, find_asked, read_decision};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
-use systole_queries::run_events::{CallPlace, RunEvent, RunFold, RunHistory};
 
 use super::id::read_receipt;
 use crate::api_types::{ApiReceipt, ApiRuling, DecisionOutcome};
@@ -15,9 +14,9 @@ use crate::steering::read_order;
 use crate::waiting::{add_changes, list_requests};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
+use systole_core::types::ports::{LogFault, PlacedRecord, Position};
 use systole_core::types::refusal::Refusal;
 use systole_organism::waiting::SenderReply;
 
@@ -181,49 +180,6 @@ enum AskedRequest {
     Decided(Option<Box<KnownDecision>>),
 }
 
-/// What was decided.
-struct KnownDecision {
-    outcome: String,
-    choice: Option<String>,
-    note: Option<String>,
-    /// The hash of what was shown.
-    hash: String,
-    /// The hash of what was sent.
-    sent: Option<String>,
-    listener: Name,
-    element: String,
-    /// The position of its record.
-    at: Position,
-}
-
-/// What was decided on a request, if the log says it.
-fn read_decision(
-    reader: &dyn LogReader,
-    request: PersonRequestId,
-) -> Result<Option<KnownDecision>, LogFault> {
-    let wanted = DecisionArguments {
-        before: Some(PersonRequestId(request.0.saturating_add(1))),
-        ..DecisionArguments::default()
-    };
-    let found = decisions::list(reader, &wanted, 1)?.decisions.pop();
-    let Some(found) = found.filter(|one| one.id == request.to_string()) else { return Ok(None) };
-    let Ok(listener) = Name::parse(&found.listener) else { return Ok(None) };
-    let record = ThreadId::parse(&found.thread).ok();
-    let record = record.map(|thread| reader.of_thread(&thread, found.seq, 1)).transpose()?;
-    let at = record.and_then(|mut page| page.pop()).map(|(position, _)| position);
-    let at = at.unwrap_or_default();
-    Ok(Some(KnownDecision {
-        outcome: found.outcome,
-        choice: found.choice,
-        note: found.note,
-        hash: found.hash,
-        sent: found.sent,
-        listener,
-        element: found.about,
-        at,
-    }))
-}
-
 /// The run of one of these messages that has asked for that decision, the request, and where it was asked for.
 fn find_run(
     moment: &LogMoment,
@@ -243,31 +199,6 @@ fn find_run(
         }
     }
     Ok(None)
-}
-
-/// Where the run of a message has asked for that decision, if it has.
-fn find_asked(
-    reader: &dyn LogReader,
-    (_, asked): &PlacedRecord,
-    request: PersonRequestId,
-) -> Result<Option<Position>, LogFault> {
-    let (thread, seq) = (asked.header.thread.clone(), asked.header.seq);
-    let Some(call) = asked.header.call.as_ref().map(CallPath::top_number) else { return Ok(None) };
-    let end = reader.read_last()?;
-    let Some(mut history) = RunHistory::open(reader, (&thread, seq), end)? else { return Ok(None) };
-    let mut fold = RunFold::new(CallPlace { thread, call: CallPath::new_top(call) }, None);
-    loop {
-        let page = history.read_page(reader)?;
-        if page.is_empty() {
-            return Ok(None);
-        }
-        for (position, record) in page {
-            let events = fold.take_record(position, &record.into());
-            if events.iter().any(|one| matches!(one.event, RunEvent::Asked(id) if id == request)) {
-                return Ok(Some(position));
-            }
-        }
-    }
 }
 
 /// Reads the log as the client sees it.

@@ -9,5 +9,4 @@ pub(crate) mod id;
 pub(crate) mod named;
 pub(crate) mod requests;
 pub(crate) mod sending;
-pub(crate) mod transcript;
 pub(crate) mod work;

@@ -6,8 +6,10 @@ mod event;
 mod fold;
 mod open_text;
 mod run_history;
+mod run_id;
 
 pub use cursor::RunCursor;
 pub use event::{CallPlace, PlacedEvent, RunEvent, RunRecord, SpokenWords};
 pub use fold::{RunFold, read_words};
 pub use run_history::RunHistory;
+pub use run_id::RunId;

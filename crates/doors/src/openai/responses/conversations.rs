@@ -17,13 +17,13 @@ use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::runs::answers::{read_question, write_answer};
 use crate::runs::named::find_named;
-use crate::runs::transcript::Transcript;
 use crate::runs::work::read_blocking;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::{Clock as _, PlacedRecord};
 use systole_core::types::thread_choice::ThreadName;
 use systole_organism::runfile::draw_hex;
+use systole_queries::transcript::Transcript;
 use systole_system::clock::WallClock;
 
 /// How the names of their threads begin, and their ids.

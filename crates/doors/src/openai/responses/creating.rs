@@ -23,17 +23,17 @@ use super::response_id::ResponseId;
 use super::sending::{FoundPlace, SoughtResponse};
 use crate::http_state::HttpState;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
-use crate::runs::id::RunId;
+use crate::runs::id::find_run_id;
 use crate::runs::named::find_named;
 use crate::runs::requests::{has_seen, name_request};
 use crate::runs::sending::send_message;
-use crate::runs::transcript::Transcript;
 use crate::runs::work::{finish_work, read_blocking};
 use crate::shared_places::SharedPlace;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_queries::persons::WaitingRequest;
+use systole_queries::transcript::Transcript;
 
 /// How a response is to be given.
 struct WantedForm {
@@ -130,7 +130,7 @@ async fn send(
     }
     let document = write_message(&organism, entry, &asked, false).map_err(|fault| fault.about("input"))?;
     let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
-    let run = RunId::of_receipt(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
+    let run = find_run_id(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
     Ok(ResponseId { run, from: Position::default() })
 }
 
@@ -180,7 +180,7 @@ async fn decide(
             };
         }
     }
-    let decided = decided.and_then(|run| Some((RunId::of_receipt(&run.receipt)?, run.told)));
+    let decided = decided.and_then(|run| Some((find_run_id(&run.receipt)?, run.told)));
     let (run, from) = decided.ok_or_else(ResponseId::refuse_unknown)?;
     Ok(ResponseId { run, from })
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use axum::http::StatusCode;
 
 use super::super::fault::OpenaiFault;
-use crate::runs::id::RunId;
 use systole_core::types::ports::Position;
+use systole_queries::run_events::RunId;
 
 /// The id of a response.
 #[derive(Clone, PartialEq, Eq, Debug)]

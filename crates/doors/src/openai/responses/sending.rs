@@ -10,13 +10,13 @@ use super::request::WantedPlace;
 use super::response_id::ResponseId;
 use crate::limits;
 use crate::runs::answers::{read_question, write_answer};
-use crate::runs::id::RunId;
 use crate::runs::named::{find_named, list_named};
-use crate::runs::transcript::{Transcript, TranscriptTurn};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogFault};
 use systole_organism::front::OrganismHandle;
+use systole_queries::run_events::RunId;
+use systole_queries::transcript::{Transcript, TranscriptTurn};
 use systole_system::clock::WallClock;
 
 /// A request for a response, and what it is known by.

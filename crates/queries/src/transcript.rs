@@ -8,24 +8,25 @@ use systole_core::types::ports::{LogFault, LogReader, PlacedRecord};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 
 /// A message and its end.
-pub(crate) struct TranscriptTurn {
+pub struct TranscriptTurn {
     /// The message.
-    pub(crate) asked: PlacedRecord,
+    pub asked: PlacedRecord,
     /// How its run has ended, if it has.
-    pub(crate) end: Option<(CallJudgement, Arc<Record>)>,
+    pub end: Option<(CallJudgement, Arc<Record>)>,
 }
 
 /// What was said in a thread.
 #[derive(Default)]
-pub(crate) struct Transcript {
-    pub(crate) turns: Vec<TranscriptTurn>,
+pub struct Transcript {
+    /// The messages, in order.
+    pub turns: Vec<TranscriptTurn>,
     /// Whether the thread has ended.
-    pub(crate) has_ended: bool,
+    pub has_ended: bool,
 }
 
 impl Transcript {
     /// Reads what was said from a record of the thread on.
-    pub(crate) fn read(reader: &dyn LogReader, thread: &ThreadId, from: u64) -> Result<Transcript, LogFault> {
+    pub fn read(reader: &dyn LogReader, thread: &ThreadId, from: u64) -> Result<Transcript, LogFault> {
         let mut said = Transcript::default();
         for placed in reader.records_of(thread, from) {
             said.take_record(placed?);
