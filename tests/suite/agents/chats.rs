@@ -40,8 +40,13 @@ impl ChatClient {
 
     /// A program that uses the library.
     pub(super) fn start_program(folder: &Path, token: &str, program: &str) -> ChatClient {
+        ChatClient::start_at(&find_url(folder), token, program)
+    }
+
+    /// The same at that address.
+    pub(super) fn start_at(url: &str, token: &str, program: &str) -> ChatClient {
         let mut python = Command::new("python3");
-        python.args(["-c", program, &find_url(folder), token]).env("PYTHONPATH", library());
+        python.args(["-c", program, url, token]).env("PYTHONPATH", library());
         ChatClient::start_command(python)
     }
 

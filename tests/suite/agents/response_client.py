@@ -1,12 +1,15 @@
 """Responses of the OpenAI client for Python: client.py URL TOKEN, then lines of JSON on stdin, one for each request.
 
 A line names what to do: `create` (the keys of the request, and `headers`), `stream` (the same, in pieces), `get`, `watch`
-(an id, and the number after which it goes on), `cancel`, `input`, `converse`, `items`. `leave` stops a stream after so many
+(an id, and the number after which it goes on), `endure` (a stream that is asked for again until it has ended, under the
+`key` of its message), `cancel`, `input`, `converse`, `items`. `leave` stops a stream after so many
 events of text. What comes is a line of JSON; the events of a stream are a line each before it.
 """
 import json
 import sys
+import time
 
+import httpx2
 import openai
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key=sys.argv[2], max_retries=2, timeout=120)
@@ -61,7 +64,39 @@ def watch(stream, leave):
             "final": final and describe(final)}
 
 
+def endure(wanted, key):
+    """Reads a stream to its end, however often it breaks off. The text is put together from what is on its way alone."""
+    texts, id, number = {}, None, None
+    for attempt in range(500):
+        time.sleep(0.1 if attempt else 0)
+        try:
+            if id is None:
+                headers = {"Idempotency-Key": key}
+                asked = {"model": "helper", **wanted, "stream": True}
+                stream = client.responses.create(**asked, extra_headers=headers)
+            else:
+                stream = client.responses.retrieve(id, stream=True, starting_after=number)
+            for event in stream:
+                if event.type == "error":
+                    break
+                number = event.sequence_number
+                id = id or (hasattr(event, "response") and event.response.id) or None
+                if event.type == "response.output_text.delta":
+                    texts[event.item_id] = texts.get(event.item_id, "") + event.delta
+                    print(json.dumps({"event": event.delta}), flush=True)
+                if event.type == "response.output_item.done" and event.item.type == "message":
+                    if event.item.status == "incomplete":
+                        texts.pop(event.item.id, None)
+                if event.type in ("response.completed", "response.incomplete", "response.failed"):
+                    return {"texts": list(texts.values()), "final": describe(event.response)}
+        except (openai.APIConnectionError, openai.InternalServerError, httpx2.TransportError):
+            pass
+    raise RuntimeError("the stream has no end")
+
+
 def work(wanted):
+    if "endure" in wanted:
+        return endure(wanted["endure"], wanted["key"])
     if "create" in wanted:
         raw = client.responses.with_raw_response.create(
             **{"model": "helper", **wanted["create"]}, extra_headers=wanted.get("headers", {})
@@ -89,7 +124,7 @@ def work(wanted):
         return [item.content[0].text for item in client.responses.input_items.list(wanted["input"]).data]
     if "converse" in wanted:
         return {"id": client.conversations.create().id}
-    items = client.conversations.items.list(wanted["items"], order="asc").data
+    items = client.conversations.items.list(wanted["items"], order="asc")
     return [[item.role, item.content[0].text] for item in items]
 
 
