@@ -39,6 +39,14 @@ pub(super) fn describe_unfit_address(words: impl Into<Cow<'static, str>>) -> Ref
     Refusal::new(Code::Invalid, words).fixed_by("correct the address")
 }
 
+/// What a refusal says, with its fix.
+pub(super) fn describe_with_fix(refusal: &Refusal) -> String {
+    match refusal.fix.as_deref().unwrap_or(refusal.code.fix()) {
+        "" => refusal.message.to_string(),
+        fix => format!("{}; {fix}", refusal.message),
+    }
+}
+
 /// The answer to such a request.
 pub(super) fn refuse_request(words: impl Into<Cow<'static, str>>) -> Response {
     (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&describe_unfit_request(words))))

@@ -263,6 +263,42 @@ fn g11_a_decision_is_joined_also_where_something_else_waits_by_now() {
 }
 
 #[test]
+fn g11_a_question_is_answered_or_its_run_is_stopped() {
+    let asks = "{call: {ask_person: {question: Go?, choices: [go, stop], expires: 1d}}}";
+    let answers = ALL.replace("approve-own", "answer");
+    let house = house(&[asks, "{say: Gone.}", asks], &answers);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let asked = app.run(&json!({"say": "Shall we?"}));
+    let interrupt = first_interrupt(&asked);
+    let form = &interrupt["responseSchema"]["properties"];
+    assert_eq!(
+        (&interrupt["reason"], form),
+        (&json!("input_required"), &json!({"choice": {"type": "string", "enum": ["go", "stop"]}}))
+    );
+    assert!(interrupt["message"].as_str().unwrap().contains("Go?"), "{interrupt}");
+    let choose = |choice: &str| json!({"resume": [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"choice": choice}}]});
+    let wrong = app.run(&choose("perhaps"));
+    assert_eq!(wrong["errors"][0][0], "question.invalid-choice", "{wrong}");
+    let done = app.run(&choose("go"));
+    assert_eq!(done["result"], "Gone.", "{done}");
+    let late = |choice: &str, tab: &str| {
+        let mut late = choose(choice);
+        late["tab"] = json!(tab);
+        late
+    };
+    assert_eq!(app.run(&late("go", "b"))["result"], "Gone.", "the same answer again is taken");
+    assert_eq!(app.run(&late("stop", "c"))["errors"][0][0], "approval.decided");
+    let second = first_interrupt(&app.run(&json!({"say": "And now?"})));
+    let cancel = json!([{"interruptId": second["id"], "status": "cancelled"}]);
+    for tab in [json!(null), json!("d")] {
+        let stopped = app.run(&json!({"tab": tab, "resume": cancel}));
+        assert_eq!(stopped["outcome"], json!({"type": "cancelled"}), "{stopped}");
+    }
+    organism.interrupt();
+}
+
+#[test]
 fn g11_a_run_that_is_tried_again_is_interrupted_and_goes_on() {
     let house = house(&["{error: {status: 400}}", SEARCHES, "{say: There.}"], ALL);
     let organism = run_with_web(&house);

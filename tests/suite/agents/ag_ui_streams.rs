@@ -6,7 +6,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 
 use super::ag_ui::{ALL, WebApp, count};
-use super::chats::{HELD, WEB, house, run_with_web};
+use super::chats::{HELD, SEARCHES, WEB, house, run_with_web};
 use super::house::AgentHouse;
 use super::relay::Relay;
 use crate::program::{Answer, Running, answer, ask_as, connect, head, run_file};
@@ -151,6 +151,22 @@ fn g11_behind_each_id_the_rest_comes_in_any_process() {
         assert_eq!(status, 400, "{wrong}: {refused}");
         assert!(refused.contains("Last-Event-ID"), "{refused}");
     }
+    organism.interrupt();
+}
+
+#[test]
+fn g11_messages_that_came_in_many_lines_go_back_in_one() {
+    let house = house(&[SEARCHES], ALL);
+    let organism = run_with_web(&house);
+    let lines = serde_json::to_string_pretty(&input("r1", &user("Where?"))).unwrap().replace('\n', "\r\n");
+    let bearer = format!("Bearer {WEB}");
+    let headers = [("Authorization", bearer.as_str())];
+    let answer = ask_as(&run_file(house.path()), "POST", "/ag-ui/helper", &headers, &lines);
+    let text = join_chunks(&answer.body);
+    // A client reads the first line of an event's data.
+    let mut events = read_events(&text).into_iter().filter_map(|(_, data)| data);
+    let messages = events.rfind(|event| event["type"] == "MESSAGES_SNAPSHOT").unwrap();
+    assert_eq!(messages["messages"][0], user("Where?")[0], "{text}");
     organism.interrupt();
 }
 

@@ -31,7 +31,7 @@ impl PublicOrigin {
             _ if authority.contains('@') => "a user: browsers send none in `Origin`",
             Some(b'?') => "a query",
             Some(b'#') => "a fragment",
-            Some(_) => "a path: the console has all of its host",
+            Some(_) => "a path: an origin is a whole host",
             None if authority.is_empty() => "no host",
             None => "a host or a port that browsers do not write so",
         };

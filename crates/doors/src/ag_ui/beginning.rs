@@ -24,7 +24,7 @@ use crate::runs::decisions::{DecidedRun, DecisionPlace};
 use crate::runs::entries::{find_entry, write_text};
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
-use crate::runs::sending::send_message;
+use crate::runs::sending::{send_message, stop_run};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{CallPath, Key, Name};
@@ -38,7 +38,7 @@ use systole_queries::transcript::TranscriptTurn;
 /// What the door has of its own: bounds.
 pub(super) struct AgUiDoor {
     seats: BodySeats,
-    room: MessageRoom,
+    pub(super) room: MessageRoom,
 }
 
 impl AgUiDoor {
@@ -103,11 +103,11 @@ pub(super) async fn begin_run(
         thread: input.thread,
         run: input.run,
         place: CallPlace { thread, call: CallPath::new_top(call) },
-        messages: KeptMessages::new(input.messages, Some(room)),
+        messages: KeptMessages::new(input.messages, room),
         ignored: input.ignored,
         is_again: receipt.repeated && input.resume.is_empty(),
     };
-    OpenRun::open(caller, head, (receipt, told), known, place).await
+    OpenRun::join(caller, head, (receipt, told), known, place).await
 }
 
 impl RunCaller {
@@ -195,7 +195,7 @@ impl RunCaller {
                         let Some((receipt, _)) = open else { continue };
                         let told = self.state.front.end();
                         if !only_checks {
-                            self.stop(receipt).await?;
+                            stop_run(&self.state, &self.client, receipt).await?;
                         }
                         DecidedRun { receipt: receipt.clone(), told }
                     }

@@ -6,13 +6,12 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 
 use super::fault::RunFault;
-use crate::api_types::ApiReceipt;
+use super::threads::{FoundThread, read_run_name};
 use crate::http_state::HttpState;
-use crate::request_refusals::describe_stopping;
+use crate::runs::id::read_receipt;
+use crate::runs::sending::stop_run;
 use crate::shared_places::{PlaceShortage, SharedPlace};
-use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
-use systole_organism::waiting::SenderReply;
 
 /// The parts of a path.
 pub(super) type PathParts<T> = Result<Path<T>, PathRejection>;
@@ -36,17 +35,13 @@ impl RunCaller {
         })
     }
 
-    /// Stops a run. One that is over needs no end.
-    pub(super) async fn stop(&self, receipt: &ApiReceipt) -> Result<(), RunFault> {
-        let Some((thread, call)) = receipt.read_run() else { return Ok(()) };
-        match self.state.front.stop_run(self.client.clone(), thread, call).await {
-            Some(SenderReply::Refused(refusal))
-                if !matches!(refusal.code, Code::ClosedCall | Code::EndedThread) =>
-            {
-                Err(refusal.into())
-            }
-            Some(_) => Ok(()),
-            None => Err(Box::new(describe_stopping()).into()),
+    /// Stops what is open in a thread. Returns the names of its runs.
+    pub(super) async fn stop_all(&self, found: &FoundThread) -> Result<Vec<String>, RunFault> {
+        let mut stopped = Vec::new();
+        for turn in found.list_open(&self.client) {
+            stop_run(&self.state, &self.client, &read_receipt(&turn.asked)).await?;
+            stopped.push(read_run_name(turn).to_owned());
         }
+        Ok(stopped)
     }
 }

@@ -4,9 +4,9 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use super::wire::{answer_error, describe_refusal};
+use super::wire::answer_error;
 use crate::api_types::ApiRefusal;
-use crate::request_refusals::{refuse_crowded, refuse_message};
+use crate::request_refusals::{describe_with_fix, refuse_crowded, refuse_message};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -27,7 +27,7 @@ pub(super) enum RunFault {
 impl RunFault {
     /// A refusal that ends the run.
     pub(super) fn in_run(refusal: Box<Refusal>) -> RunFault {
-        RunFault::Run { code: refusal.code.as_str().to_owned(), words: describe_refusal(&refusal) }
+        RunFault::Run { code: refusal.code.as_str().to_owned(), words: describe_with_fix(&refusal) }
     }
 
     /// An entry that is not there.

@@ -11,11 +11,11 @@ use tokio::time::timeout;
 use super::caller::RunCaller;
 use super::fault::RunFault;
 use super::interrupts::write_interrupt;
-use super::wire::{ClientPlace, EventText, WireEvent, describe_refusal, stream};
+use super::wire::{ClientPlace, EventText, WireEvent, stream};
 use super::writer::{RunHead, RunWriter};
 use crate::api_types::ApiReceipt;
 use crate::limits;
-use crate::request_refusals::{describe_stopping, describe_unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_request, describe_with_fix};
 use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::work::unread;
@@ -35,8 +35,8 @@ pub(super) struct OpenRun {
 }
 
 impl OpenRun {
-    /// Opens a run behind what the client knows.
-    pub(super) async fn open(
+    /// Joins a run behind what the client knows.
+    pub(super) async fn join(
         caller: RunCaller,
         head: RunHead,
         (receipt, told): (ApiReceipt, Position),
@@ -88,7 +88,7 @@ impl OpenRun {
             }
             let followed = Following { caller: &caller, receipt: &receipt, to_client: &to_client };
             if let Err(refusal) = followed.follow(run, &mut writer).await {
-                writer.break_off(refusal.code.as_str(), &describe_refusal(&refusal));
+                writer.break_off(refusal.code.as_str(), &describe_with_fix(&refusal));
             }
             for event in writer.take_ready() {
                 // A client that has left by now comes again.

@@ -1,11 +1,11 @@
 //! The messages that a client has, as it sent them. They are kept as text while its run is open, because what does not count
 //! of an answer can be taken back only by sending all others again; so there is room for so many bytes of them.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use std::sync::Arc;
 
 use super::fault::RunFault;
 use crate::limits;
@@ -58,25 +58,25 @@ impl MessageHead {
 }
 
 /// Messages with their ids.
-#[derive(Default)]
 pub(super) struct KeptMessages {
-    messages: Vec<(String, Box<RawValue>)>,
-    _room: Option<TakenRoom>,
+    messages: Vec<(String, String)>,
+    _room: TakenRoom,
 }
 
 impl KeptMessages {
     /// Those that a snapshot has. What was thought, and what happened meanwhile, the client keeps by itself.
-    pub(super) fn new(messages: Vec<Box<RawValue>>, room: Option<TakenRoom>) -> KeptMessages {
+    pub(super) fn new(messages: Vec<Box<RawValue>>, room: TakenRoom) -> KeptMessages {
         let read = |message: Box<RawValue>| {
             let head = MessageHead::read(&message)?;
             let is_kept = !matches!(head.role.as_deref(), Some("reasoning" | "activity"));
-            head.id.filter(|_| is_kept).map(|id| (id, message))
+            // An event is one line. Between the parts of JSON a line may end, within them none does.
+            head.id.filter(|_| is_kept).map(|id| (id, message.get().replace(['\r', '\n'], " ")))
         };
         KeptMessages { messages: messages.into_iter().filter_map(read).collect(), _room: room }
     }
 
     /// The messages, but for those with certain ids.
-    pub(super) fn list_without(&self, leaves_out: impl Fn(&str) -> bool) -> impl Iterator<Item = &RawValue> {
-        self.messages.iter().filter(move |(id, _)| !leaves_out(id)).map(|(_, message)| &**message)
+    pub(super) fn list_without(&self, leaves_out: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter(move |(id, _)| !leaves_out(id)).map(|(_, message)| message.as_str())
     }
 }

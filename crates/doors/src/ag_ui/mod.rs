@@ -30,15 +30,17 @@ use systole_queries::run_events::{CallPlace, RunCursor};
 
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::{ApiCall, Caller};
-use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
+use super::request_refusals::{
+    describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
+};
+use crate::api_types::ApiRefusal;
 use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::work::finish_work;
 use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
 use fault::RunFault;
-use following::OpenRun;
-use following::refuse_place;
+use following::{OpenRun, refuse_place};
 use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;
@@ -56,14 +58,12 @@ pub(super) static DOOR: DoorRow = DoorRow {
 };
 
 fn list_routes() -> Vec<DoorRoute> {
+    let bounds = Extension(Arc::new(AgUiDoor::new()));
     let mut entry = DoorRoute::post("/ag-ui/{entry}", run_agent);
-    entry.service =
-        entry.service.layer(Extension(Arc::new(AgUiDoor::new()))).get(capabilities::show_capabilities);
-    let known = [
-        entry,
-        DoorRoute::get("/ag-ui/{entry}/threads/{thread}", show_thread),
-        DoorRoute::post("/ag-ui/{entry}/threads/{thread}/stop", stop_thread),
-    ];
+    entry.service = entry.service.layer(bounds.clone()).get(capabilities::show_capabilities);
+    let mut thread = DoorRoute::get("/ag-ui/{entry}/threads/{thread}", show_thread);
+    thread.service = thread.service.layer(bounds);
+    let known = [entry, thread, DoorRoute::post("/ag-ui/{entry}/threads/{thread}/stop", stop_thread)];
     let known =
         known.into_iter().map(|route| DoorRoute { service: route.service.fallback(refuse_method), ..route });
     let other = ["/ag-ui", "/ag-ui/", "/ag-ui/{entry}/{*rest}"];
@@ -140,7 +140,12 @@ async fn open_thread(
 }
 
 /// What was said in a thread, and then its open run.
-async fn show_thread(call: ApiCall, parts: PathParts<(String, String)>, headers: HeaderMap) -> Response {
+async fn show_thread(
+    call: ApiCall,
+    Extension(door): Extension<Arc<AgUiDoor>>,
+    parts: PathParts<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
     let show = async {
         let known = read_place(&headers)?;
         let (caller, thread, found) = open_thread(call, parts).await?;
@@ -163,11 +168,11 @@ async fn show_thread(call: ApiCall, parts: PathParts<(String, String)>, headers:
             thread,
             run: read_run_name(turn).to_owned(),
             place: CallPlace { thread: id, call: CallPath::new_top(call) },
-            messages: keep_messages(&messages),
+            messages: keep_messages((&door.room, &caller.client), &messages)?,
             ignored: Vec::new(),
             is_again: false,
         };
-        let run = OpenRun::open(caller, head, (receipt, Position::default()), known, place).await?;
+        let run = OpenRun::join(caller, head, (receipt, Position::default()), known, place).await?;
         Ok::<Response, RunFault>(run.behind(snapshot).answer())
     };
     show.await.unwrap_or_else(RunFault::into_answer)
@@ -185,10 +190,14 @@ async fn stop_thread(call: ApiCall, parts: PathParts<(String, String)>) -> Respo
 
 async fn refuse_method() -> Response {
     let words = "there is no such method at this address: POST runs an entry, and GET reads";
-    refuse_plainly(StatusCode::METHOD_NOT_ALLOWED, Code::Invalid, words)
+    refuse_at(StatusCode::METHOD_NOT_ALLOWED, words)
 }
 
 async fn refuse_path() -> Response {
     let words = "there are /ag-ui/ENTRY, /ag-ui/ENTRY/threads/ID and /ag-ui/ENTRY/threads/ID/stop";
-    refuse_plainly(StatusCode::NOT_FOUND, Code::Invalid, words)
+    refuse_at(StatusCode::NOT_FOUND, words)
+}
+
+fn refuse_at(status: StatusCode, words: &'static str) -> Response {
+    (status, Json(ApiRefusal::from(&describe_unfit_address(words)))).into_response()
 }

@@ -3,9 +3,8 @@
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::caller::RunCaller;
 use super::fault::RunFault;
-use super::kept_messages::KeptMessages;
+use super::kept_messages::{KeptMessages, MessageRoom};
 use super::wire::EventText;
 use super::writer::{PROTOCOL, name_run};
 use crate::http_state::HttpState;
@@ -38,9 +37,13 @@ pub(super) async fn find_thread(state: &HttpState, client: &Name, id: &str) -> R
     let (front, owner) = (state.front.clone(), client.clone());
     if let Some(thread) = ThreadId::parse(id).ok().filter(|thread| thread.parent().is_none()) {
         let address = thread.to_string();
-        let said = read_blocking(move || Transcript::read(&**front.reader(), &thread, 1)).await?;
-        let is_own = said.turns.first().is_some_and(|turn| turn.asked.1.header.from == owner);
-        return if is_own { Ok(FoundThread { address, said }) } else { Err(refuse_unknown(id)) };
+        // Nothing of a thread is read whose first record is not this client's.
+        let said = read_blocking(move || {
+            let first = front.reader().of_thread(&thread, 1, 1)?.pop();
+            let is_own = first.is_some_and(|(_, first)| first.header.from == owner);
+            is_own.then(|| Transcript::read(&**front.reader(), &thread, 1)).transpose()
+        });
+        return said.await?.map(|said| FoundThread { address, said }).ok_or_else(|| refuse_unknown(id));
     }
     let name = format!("{NAMED}{}", fit_foreign(id, THREAD_NAME_BYTES - NAMED.len()));
     let name = ThreadName::parse(&name).map_err(|_| refuse_unknown(id))?;
@@ -132,20 +135,12 @@ pub(super) fn write_snapshot(thread: &str, messages: &[Value]) -> Vec<EventText>
 }
 
 /// The same messages, as those of a client.
-pub(super) fn keep_messages(messages: &[Value]) -> KeptMessages {
+pub(super) fn keep_messages(
+    (room, client): (&MessageRoom, &Name),
+    messages: &[Value],
+) -> Result<KeptMessages, RunFault> {
     // A value is JSON.
-    let texts = messages.iter().filter_map(|message| to_raw_value(message).ok());
-    KeptMessages::new(texts.collect(), None)
-}
-
-impl RunCaller {
-    /// Stops what is open in a thread. Returns the names of its runs.
-    pub(super) async fn stop_all(&self, found: &FoundThread) -> Result<Vec<String>, RunFault> {
-        let mut stopped = Vec::new();
-        for turn in found.list_open(&self.client) {
-            self.stop(&crate::runs::id::read_receipt(&turn.asked)).await?;
-            stopped.push(read_run_name(turn).to_owned());
-        }
-        Ok(stopped)
-    }
+    let texts: Vec<_> = messages.iter().filter_map(|message| to_raw_value(message).ok()).collect();
+    let bytes = texts.iter().map(|text| text.get().len()).sum();
+    Ok(KeptMessages::new(texts, room.take(client, bytes)?))
 }

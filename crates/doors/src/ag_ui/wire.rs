@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 
 use super::thought::SaidThought;
 use systole_core::types::ports::Position;
-use systole_core::types::refusal::Refusal;
 
 /// The text of an event.
 #[derive(Debug)]
@@ -94,14 +93,6 @@ impl ClientPlace {
 /// The end of a run that has failed.
 pub(super) fn write_error(code: &str, words: &str) -> Value {
     json!({"type": "RUN_ERROR", "code": code, "message": words})
-}
-
-/// The words of a refusal, with its fix.
-pub(super) fn describe_refusal(refusal: &Refusal) -> String {
-    match refusal.fix.as_deref().unwrap_or(refusal.code.fix()) {
-        "" => refusal.message.to_string(),
-        fix => format!("{}; {fix}", refusal.message),
-    }
 }
 
 /// A run that is refused before it begins.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
@@ -229,7 +228,7 @@ impl RunWriter {
         let is_own =
             |id: &str| id.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         // What the client has of this run is sent again.
-        let kept = self.head.messages.list_without(is_own).map(RawValue::get);
+        let kept = self.head.messages.list_without(is_own);
         EventText::write_messages(kept, &self.made)
     }
 

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::request_refusals::find_status;
+use crate::request_refusals::{describe_with_fix, find_status};
 use crate::runs::answers::RunFailure;
 use crate::runs::work::describe_later;
 use systole_core::types::refusal::Refusal;
@@ -34,9 +34,7 @@ impl OpenaiFault {
 
     /// A refusal of ours, with its fix.
     pub(super) fn from_refusal(refusal: &Refusal) -> OpenaiFault {
-        let fix = refusal.fix.as_deref().unwrap_or(refusal.code.fix());
-        let words =
-            if fix.is_empty() { refusal.message.to_string() } else { format!("{}; {fix}", refusal.message) };
+        let words = describe_with_fix(refusal);
         let status = find_status(refusal.code);
         let is_busy = status == StatusCode::TOO_MANY_REQUESTS;
         let wait_s = is_busy.then(|| refusal.wait_s.map_or(1, std::num::NonZeroU32::get));

@@ -1,8 +1,9 @@
-//! Sends a client's message: the run is what comes of it.
+//! Sends a client's message, and stops the run that comes of it.
 
 use crate::api_types::ApiReceipt;
 use crate::http_state::HttpState;
 use crate::request_refusals::describe_stopping;
+use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
@@ -33,5 +34,23 @@ pub(crate) async fn send_message(
         }
         Some(SenderReply::Refused(refusal)) => Err(refusal),
         Some(SenderReply::Done) | None => Err(Box::new(describe_stopping())),
+    }
+}
+
+/// Stops the run of a message. One that is over needs no end.
+pub(crate) async fn stop_run(
+    state: &HttpState,
+    client: &Name,
+    receipt: &ApiReceipt,
+) -> Result<(), Box<Refusal>> {
+    let Some((thread, call)) = receipt.read_run() else { return Ok(()) };
+    match state.front.stop_run(client.clone(), thread, call).await {
+        Some(SenderReply::Refused(refusal))
+            if !matches!(refusal.code, Code::ClosedCall | Code::EndedThread) =>
+        {
+            Err(refusal)
+        }
+        Some(_) => Ok(()),
+        None => Err(Box::new(describe_stopping())),
     }
 }

@@ -30,7 +30,7 @@ use crate::runs::id::read_receipt;
 use crate::runs::requests::RunRequests;
 use crate::runs::work::{read_blocking, unread};
 use crate::shared_places::SharedPlace;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{PlacedRecord, Position};
 
 /// A response of a client.
@@ -86,9 +86,9 @@ impl OpenResponse {
         self
     }
 
-    /// The thread and the top call of its run.
-    pub(super) fn read_run(&self) -> Option<(ThreadId, u32)> {
-        self.receipt.read_run()
+    /// The receipt of its message.
+    pub(super) fn receipt(&self) -> &ApiReceipt {
+        &self.receipt
     }
 
     pub(super) fn thread(&self) -> &str {

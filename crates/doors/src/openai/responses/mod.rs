@@ -26,12 +26,11 @@ use super::chat_threads::ChatDoor;
 use super::fault::{OpenaiFault, refuse_later};
 use crate::door_row::DoorRoute;
 use crate::http_state::ApiCall;
+use crate::runs::sending::stop_run;
 use fields::{PathId, QueryPairs, SentFields};
 use following::OpenResponse;
 use items::write_list;
 use response_id::ResponseId;
-use systole_core::types::codes::Code;
-use systole_organism::waiting::SenderReply;
 
 /// The routes. Requests are read and sent as those of chats are.
 pub(super) fn list_routes(door: &Arc<ChatDoor>) -> Vec<DoorRoute> {
@@ -85,18 +84,7 @@ async fn cancel_response(ApiCall { state, client }: ApiCall, id: PathId) -> Resp
     let cancel = async {
         let id = read_path(id)?;
         let open = OpenResponse::find(&state, &client, id.clone(), None).await?;
-        if let Some((thread, call)) = open.read_run() {
-            match state.front.stop_run(client.clone(), thread, call).await {
-                // What is over needs no end.
-                Some(SenderReply::Refused(refusal))
-                    if !matches!(refusal.code, Code::ClosedCall | Code::EndedThread) =>
-                {
-                    return Err(OpenaiFault::from_refusal(&refusal));
-                }
-                Some(_) => {}
-                None => return Err(refuse_later("the organism stops".to_owned())),
-            }
-        }
+        stop_run(&state, &client, open.receipt()).await?;
         let open = OpenResponse::find(&state, &client, id, None).await?;
         Ok(Json(open.read_now().await?.write_response()).into_response())
     };
