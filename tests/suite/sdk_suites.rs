@@ -9,7 +9,7 @@ use crate::broker::{path, tools};
 /// Files of tests of the SDK for Python, without `test_` and `.py`.
 const PYTHON: &[&str] = &[
     "carriers", "events", "examples", "faults", "lead", "misuse", "nats", "once", "organism", "payload",
-    "stdin", "trial", "wheel",
+    "running", "stdin", "trial", "wheel",
 ];
 /// Files of tests of the SDK for TypeScript, without `.test.ts`.
 const TYPESCRIPT: &[&str] =
@@ -98,6 +98,7 @@ sdk_suites! {
     fn g7_python_each_payment_is_paid_once_through_kills() => run_python("once");
     fn g7_python_the_client_and_the_trials_work_beside_an_organism() => run_python("organism");
     fn g7_python_payloads_are_read_and_written_as_their_schema_says() => run_python("payload");
+    fn g7_python_work_that_is_given_up_is_answered_before_the_program_ends() => run_python("running");
     fn g7_python_a_program_on_stdin_keeps_its_promises() => run_python("stdin");
     fn g7_python_a_trial_goes_through_the_bytes_of_the_protocol() => run_python("trial");
     fn g7_python_the_wheel_has_the_same_bytes_and_works_outside_of_the_checkout() => run_python("wheel");

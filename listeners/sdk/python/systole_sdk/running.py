@@ -63,6 +63,7 @@ class Worker:
         self._reply_bytes = reply_bytes
         self._on_free = on_free
         self._lock = threading.Lock()
+        self._giving_up = threading.Lock()  # The last one that is given up ends the process: each before has its reply.
         self._changed: threading.Event | None = None
         self._queue: SimpleQueue[Delivery] = SimpleQueue()
         self._pending: deque[Delivery] = deque()
@@ -255,14 +256,15 @@ class Worker:
         timer.start()
 
     def _give_up(self, delivery: Delivery) -> None:
-        if not self._close(delivery, hangs=True):
-            return
-        failure = Fail("listener.cancelled", "called back; the work on it does not end")
-        self._reply(delivery, documents.build_failure(delivery.id, failure))
-        self._forget(delivery)
-        if self.most is not None and self.hung >= self.most:
-            tell(f"all {self.most} places are taken by work that was called back and goes on")
-            leave(1)
+        with self._giving_up:
+            if not self._close(delivery, hangs=True):
+                return
+            failure = Fail("listener.cancelled", "called back; the work on it does not end")
+            self._reply(delivery, documents.build_failure(delivery.id, failure))
+            self._forget(delivery)
+            if self.most is not None and self.hung >= self.most:
+                tell(f"all {self.most} places are taken by work that was called back and goes on")
+                leave(1)
 
     def wait_until_empty(self, until: Callable[[], float]) -> bool:
         """Waits until nothing is open; False if the time, which may change, is over first."""

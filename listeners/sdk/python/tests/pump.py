@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -139,6 +140,14 @@ class Pump:
         if self.process.poll() is not None:
             self._threads[0].join(PATIENCE)
         return b"".join(self.stderr).decode(errors="replace")
+
+    def hear(self, line: bytes, times: int) -> None:
+        """Waits until it said a line on stderr that often."""
+        until = time.monotonic() + PATIENCE
+        while self.stderr.count(line) < times:
+            if time.monotonic() > until:
+                raise AssertionError(f"heard {line!r} less than {times} times: {self.words()}")
+            time.sleep(0.01)
 
     def _read_stderr(self) -> None:
         assert self.process.stderr

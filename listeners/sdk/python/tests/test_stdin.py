@@ -299,6 +299,7 @@ class Cancels(unittest.TestCase):
             pump.send(message("d4", task(text="behind")), cancel("d4"))
             failure = pump.next()
             self.assertEqual((failure.get("delivery"), only(failure).get("code")), ("d4", "listener.cancelled"))
+            pump.hear(b"hangs\n", 2)
             pump.send(cancel("d1"), cancel("d3"))
             self.assertEqual(pump.process.wait(PATIENCE), 1)
             self.assertEqual({one.get("delivery") for one in pump.rest()}, {"d1", "d3"})

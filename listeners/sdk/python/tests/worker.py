@@ -40,6 +40,7 @@ def work(request: Task, turn: Turn) -> Done | list[Task] | list[Remark | Done] |
             barrier = BARRIERS.setdefault(request.code, threading.Barrier(n))
         barrier.wait()
     elif request.do == "hang":
+        sys.stderr.write("hangs\n")
         while True:
             time.sleep(0.05)
     elif request.do == "print":
