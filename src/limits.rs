@@ -63,16 +63,10 @@ pub(crate) const FACT_COLUMN: usize = 23;
 
 // Tests of an organism
 
-/// How long a test may take in real time: skipped time does not count.
-pub(crate) const TEST_TIME: Duration = Duration::from_secs(60);
-/// Times that the clock is advanced during one wait: timers that set each other never end.
-pub(crate) const TEST_SKIPS: usize = 200;
 /// Lines of a thread below a failed test.
 pub(crate) const TEST_LINES: usize = 60;
 /// How many of them are its first.
 pub(crate) const TEST_FIRST_LINES: usize = 20;
-/// Lines that have most words of an expected text.
-pub(crate) const TEST_NEAREST: usize = 3;
 
 // MCP servers
 
@@ -140,8 +134,6 @@ pub(crate) const REFUSED_NAMED: usize = 5;
 pub(crate) const UNTURNED_LINES: usize = 40;
 /// Columns of the narrowest terminal.
 pub(crate) const LEAST_COLUMNS: usize = 20;
-/// Columns of the names of fields.
-pub(crate) const FIELD_COLUMNS: usize = 11;
 /// Columns of a text before a word that was found.
 pub(crate) const BEFORE_WORD: usize = 40;
 /// Columns of it after the word.

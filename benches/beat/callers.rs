@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use systole_doors::api_types::ApiReceipt;
+use systole_api::types::ApiReceipt;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;

@@ -24,12 +24,12 @@ use super::signals::Signals;
 use super::system_faults;
 use super::thread_name;
 use crate::limits;
+use systole_client::client::DoorClient;
+use systole_client::client::local_file::LocalFile;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::subject::Subject;
-use systole_doors::client::DoorClient;
-use systole_doors::client::local_file::LocalFile;
 use systole_organism::runfile::RunFile;
 
 /// Asks the organism a question, and prints its answer.

@@ -6,9 +6,9 @@ use super::exit::CommandExit;
 use super::live_order::{DecidedHere, LiveOrder, carry_out, read_reply};
 use super::place::Place;
 use super::screen::Screen;
+use systole_api::types::{ThreadCancelled, ThreadEnded, WaitingCancelled};
+use systole_client::client::{DoorClient, DoorResult};
 use systole_core::types::ids::{Name, ThreadId};
-use systole_doors::api_types::{ThreadCancelled, ThreadEnded, WaitingCancelled};
-use systole_doors::client::{DoorClient, DoorResult};
 use systole_organism::front::OrganismHandle;
 
 /// Ends a thread and everything below it, or the calls that wait for a listener.

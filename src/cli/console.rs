@@ -18,7 +18,7 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::remote_organism::report_silence;
 use super::screen::Screen;
-use systole_doors::client::DoorClient;
+use systole_client::client::DoorClient;
 use systole_organism::runfile::RunFile;
 
 /// The programs that open a file in the user's browser, the first that is there.

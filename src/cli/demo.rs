@@ -18,7 +18,7 @@ use super::screen::Screen;
 use fault::DemoFault;
 use page::{DemoPage, LineStyle};
 use stage::{DemoFolder, DemoOrganism};
-use systole_doors::client::{DoorClient, OutgoingMessage};
+use systole_client::client::{DoorClient, OutgoingMessage};
 use systole_queries::glance::glance;
 
 /// Show agents at work: a refused message, a kill, an approval.

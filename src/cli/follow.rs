@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
 use crate::limits;
+use systole_client::client::{DoorClient, DoorClientFault};
 use systole_core::types::ids::ThreadId;
-use systole_doors::client::{DoorClient, DoorClientFault};
 
 /// The news that the log has grown.
 pub(super) struct RemoteGrowth(mpsc::Receiver<Result<(), DoorClientFault>>);

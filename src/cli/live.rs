@@ -2,10 +2,10 @@
 //! lines of a call are below it and cut to fit; elsewhere each line is complete.
 
 use super::screen::Screen;
+use systole_api::record_words::{ShownContent, describe_record, find_joined};
+use systole_api::types::ApiRecord;
 use systole_core::types::ids::CallPath;
 use systole_core::types::time::Millis;
-use systole_doors::api_types::ApiRecord;
-use systole_doors::record_words::{ShownContent, describe_record, find_joined};
 use systole_show::columns::{cut, cut_counted, plain, width};
 use systole_show::layout::{self, TextTone};
 

@@ -14,12 +14,12 @@ use super::exit::CommandExit;
 use super::refusal_text;
 use super::screen::Screen;
 use super::system_faults;
+use systole_api::types::ApiRefusal;
+use systole_client::client::local_file::LocalFile;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
-use systole_doors::api_types::ApiRefusal;
-use systole_doors::client::local_file::LocalFile;
 
 /// A payload, and the bytes of the files that its fields name.
 pub(super) type BuiltPayload = (Vec<u8>, Vec<Vec<u8>>);

@@ -19,10 +19,10 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::system_faults;
 use crate::limits;
+use systole_api::types::{OrganismStatus, OwnBroker, StartReport};
 use systole_config::{DEFAULT_LISTEN, OrganismFile, count_mistakes};
 use systole_core::rules::reload_payload::{FailedReload, Reload, ReloadNews};
 use systole_core::types::ports::{LogFault, LostRange, Position};
-use systole_doors::api_types;
 use systole_doors::door_reloads::DoorReloads;
 use systole_doors::http::{self, ConsoleSettings, HttpDoor, HttpDoorFault};
 use systole_doors::unread_connections::UnreadConnections;
@@ -360,11 +360,10 @@ fn report_no_log_file(screen: Screen, why: &str) -> CommandExit {
 
 /// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
-    let (status, reachable) =
-        (api_types::OrganismStatus::read_status(organism.handle()), organism.broker_address());
+    let (status, reachable) = (OrganismStatus::read_status(organism.handle()), organism.broker_address());
     if screen.json {
-        let broker = api_types::OwnBroker::from_address(reachable);
-        return screen.show_value(&api_types::StartReport {
+        let broker = OwnBroker::from_address(reachable);
+        return screen.show_value(&StartReport {
             status,
             listen: address.to_string(),
             log,

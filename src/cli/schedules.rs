@@ -6,10 +6,10 @@ use super::exit::CommandExit;
 use super::live_order::{DecidedHere, LiveOrder, carry_out, read_reply};
 use super::place::Place;
 use super::screen::Screen;
+use systole_api::schedule_types::ScheduleChanged;
+use systole_client::client::{DoorClient, DoorResult};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::schedule::ScheduleChange;
-use systole_doors::client::{DoorClient, DoorResult};
-use systole_doors::schedule_orders::ScheduleChanged;
 use systole_organism::front::OrganismHandle;
 
 /// An order about a schedule.

@@ -13,9 +13,9 @@ use super::looking::{Looking, read_composition};
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{OutgoingParcel, draw_key, through};
+use systole_client::client::DoorClient;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 use systole_organism::steer_payload;
 

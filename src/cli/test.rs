@@ -3,10 +3,7 @@
 //! read and checked before the first test runs.
 
 mod exports;
-mod play;
 mod replayed_exports;
-mod stage;
-mod stand_in;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,13 +20,13 @@ use super::screen::Screen;
 use super::signals::Signals;
 use super::system_faults;
 use super::verify::verify_export;
-use crate::limits::{TEST_FIRST_LINES, TEST_LINES, TEST_TIME};
+use crate::limits::{TEST_FIRST_LINES, TEST_LINES};
 use exports::ExportTest;
-use play::FailedTest;
-use stage::TestStage;
 use systole_config::rehearsal::{self, Rehearsal, TestFile};
 use systole_config::{Diagnostic, TEST_JSON_SCHEMA};
 use systole_organism::inline_listeners::ScriptsByFile;
+use systole_rehearsal::failed_test::{FailedTest, TestFailure};
+use systole_rehearsal::find_unused_replies;
 
 /// The extension of test files.
 const ENDING: &str = ".test.yaml";
@@ -204,7 +201,7 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut Test
         }
         // Unused answers after a failed test are expected.
         for (script_file, script) in shared.iter().filter(|_| !has_failed) {
-            for failed in play::find_unused_replies(script, &from_here(script_file)) {
+            for failed in find_unused_replies(script, &from_here(script_file)) {
                 report_test(screen, path, "every answer is used", Duration::ZERO, Some(&failed), tally);
             }
         }
@@ -230,36 +227,7 @@ async fn run_one(
         let told = |error| FailedTest::new_unrunnable(&test.place, format!("the replay broke off: {error}"));
         return judged.map_err(told).flatten();
     }
-    let mut own = ScriptsByFile::new();
-    let scripts = match &test.replies {
-        Some(replies) => {
-            let scripts = if replies.is_own { &mut own } else { shared };
-            scripts.insert(replies.file.clone(), replies.script.clone());
-            scripts
-        }
-        None => shared,
-    };
-    let mut stage =
-        TestStage::start(test, scripts).await.map_err(|words| FailedTest::new(&test.place, words))?;
-    let mut at = test.place.clone();
-    let played = tokio::time::timeout(TEST_TIME, Box::pin(play::play_steps(&mut stage, test, &mut at))).await;
-    let played = played.unwrap_or_else(|_| {
-        let words =
-            format!("the test takes longer than {} s: a program is still at work", TEST_TIME.as_secs());
-        Err(FailedTest::new(&at, words))
-    });
-    let missed: Vec<String> = scripts.values().flat_map(|script| script.take_missed()).collect();
-    let played = match (played, missed.first()) {
-        (Ok(()), Some(words)) => Err(FailedTest::new(&test.place, words.clone())),
-        (Ok(()), None) => play::find_leftovers(&stage, test).map_or(Ok(()), Err),
-        (failed, _) => failed,
-    };
-    let played = played.map_err(|mut failed| {
-        failed.tree = stage.draw_tree();
-        failed
-    });
-    let stopped = stage.stop().await.map_err(|words| FailedTest::new(&test.place, words));
-    played.and(stopped)
+    systole_rehearsal::rehearse(test, shared).await
 }
 
 fn report_test(
@@ -270,11 +238,11 @@ fn report_test(
     failed: Option<&FailedTest>,
     tally: &mut TestTally,
 ) {
-    let (count, verdict) = match failed.map(|failed| failed.exit) {
+    let (count, verdict) = match failed.map(|failed| failed.kind) {
         None => (&mut tally.passed, "ok  "),
-        Some(CommandExit::Unavailable) => (&mut tally.cannot, "----"),
-        Some(CommandExit::Log) => (&mut tally.damaged, "FAIL"),
-        Some(_) => (&mut tally.failed, "FAIL"),
+        Some(TestFailure::Unrunnable) => (&mut tally.cannot, "----"),
+        Some(TestFailure::Damaged) => (&mut tally.damaged, "FAIL"),
+        Some(TestFailure::Failed) => (&mut tally.failed, "FAIL"),
     };
     *count += 1;
     let file = path.display();

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use systole_api::types::ApiRefusal;
 use systole_checker::log::LogSnapshot;
 use systole_checker::{RunSettings, check_under};
-use systole_doors::api_types::ApiRefusal;
-use systole_doors::client::{DoorClient, OutgoingMessage};
+use systole_client::client::{DoorClient, OutgoingMessage};
 use systole_soak as soak;
 use systole_soak::life::{self, LifeSettings, PATIENCE};
 

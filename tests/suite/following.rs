@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use systole_api::types::OrganismStatus;
 use systole_core::types::ports::Position;
-use systole_doors::api_types::OrganismStatus;
 use systole_doors::events::RecordFollower;
 
 use crate::http::house;

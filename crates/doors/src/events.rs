@@ -9,10 +9,10 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::api_types;
 use super::request_refusals::LOOK;
 use super::shared_places::SharedPlace;
 use crate::limits;
+use systole_api::types::{ApiRecord, ApiRefusal, ProgressReport};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
@@ -49,7 +49,7 @@ impl RecordFollower {
 
     /// The next records, as soon as there are any; `None` once the pump has ended and everything is read. It may be
     /// dropped while it waits: nothing is lost or returned twice.
-    pub async fn next(&mut self) -> Result<Option<Vec<api_types::ApiRecord>>, LogFault> {
+    pub async fn next(&mut self) -> Result<Option<Vec<ApiRecord>>, LogFault> {
         Ok(self
             .next_shared()
             .await?
@@ -71,16 +71,16 @@ impl RecordFollower {
     }
 }
 
-fn read_record(placed: &FollowedRecord) -> api_types::ApiRecord {
-    api_types::ApiRecord::from_record(placed.position, &placed.record)
+fn read_record(placed: &FollowedRecord) -> ApiRecord {
+    ApiRecord::from_record(placed.position, &placed.record)
 }
 
 /// The next event for a follower that also wants progress reports.
-pub enum FollowerBatch<R = api_types::ApiRecord> {
+pub enum FollowerBatch<R = ApiRecord> {
     /// Records, in order.
     Records(Vec<R>),
     /// A progress report.
-    Spoken(api_types::ProgressReport),
+    Spoken(ProgressReport),
 }
 
 /// A follower of the log, with progress reports if wanted.
@@ -178,13 +178,13 @@ impl ClientEvents {
                 Some(frames)
             }
             Ok(Some(FollowerBatch::Spoken(spoken))) => {
-                Some(write_frame(None, api_types::ProgressReport::EVENT, &spoken))
+                Some(write_frame(None, ProgressReport::EVENT, &spoken))
             }
             Ok(None) => None,
             Err(fault) => {
                 tracing::error!(why = %fault, fix = LOOK, "a stream of events ended: the log cannot be read");
                 self.is_over = true;
-                Some(write_frame(None, api_types::ApiRefusal::EVENT, &build_refusal(&fault)))
+                Some(write_frame(None, ApiRefusal::EVENT, &build_refusal(&fault)))
             }
         }
     }
@@ -204,12 +204,10 @@ fn write_frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u
 }
 
 /// The client's message if the log cannot be read any further.
-pub(super) fn build_refusal(fault: &LogFault) -> api_types::ApiRefusal {
+pub(super) fn build_refusal(fault: &LogFault) -> ApiRefusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,
     };
-    api_types::ApiRefusal::from(
-        &Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"),
-    )
+    ApiRefusal::from(&Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"))
 }

@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::api_types::ApiRefusal;
 use super::request_refusals::describe_unfit_request;
 use crate::limits::{DROPPED_BYTES, LINGER};
+use systole_api::types::ApiRefusal;
 
 /// The answer of the parser to a request that it cannot read has one of these beginnings, and no body.
 const OF_PARSER: [(&[u8], &str, &str); 3] = [

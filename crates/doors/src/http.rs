@@ -19,7 +19,6 @@ use futures_util::StreamExt as _;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
-use super::api_types::ApiRefusal;
 use super::compression;
 use super::door_reloads::DoorReloads;
 use super::door_row::DoorVisit;
@@ -35,6 +34,7 @@ use super::shared_places::{ClientPlaces, SharedPlaces};
 use super::unread_connections::UnreadConnections;
 use super::visitors::Visitor;
 use crate::limits;
+use systole_api::types::ApiRefusal;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::public_origin::PublicOrigin;
 use systole_organism::front::OrganismHandle;

@@ -15,7 +15,6 @@ use axum::response::{IntoResponse, Response};
 use futures_core::Stream as _;
 use serde::Deserialize;
 
-use super::api_types;
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::json_payload;
@@ -25,6 +24,7 @@ use super::request_refusals::{
     refuse_stopping,
 };
 use crate::limits::{self, BODY_MS};
+use systole_api::types::{AnsweredReceipt, ApiReceipt, FileStored};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::{Key, Name};
@@ -53,7 +53,7 @@ async fn accept_file(
     };
     let bytes = read.map_err(refuse_unread)?;
     let sent = keep_file(&state.front, &client, bytes).map_err(|refusal| refuse_message(&refusal))?;
-    Ok((StatusCode::CREATED, Json(api_types::FileStored::from_sent(&sent))).into_response())
+    Ok((StatusCode::CREATED, Json(FileStored::from_sent(&sent))).into_response())
 }
 
 /// Keeps a file for a message of the client.
@@ -121,12 +121,12 @@ async fn accept_message(
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = state.front.locate_receipt(&receipt, position).await;
-            let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
+            let told = ApiReceipt::from_receipt(&receipt, position, key.as_str());
             let Some(wait) = wait else { return Ok((StatusCode::ACCEPTED, Json(told)).into_response()) };
             let result = wait_for_outcome(&state.front, &told, wait).await;
             drop(place);
             let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
-            Ok((status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response())
+            Ok((status, Json(AnsweredReceipt { receipt: told, result })).into_response())
         }
         Some(SenderReply::Refused(refusal)) => Err(refuse_message(&refusal)),
         Some(SenderReply::Done) | None => Err(refuse_stopping()),

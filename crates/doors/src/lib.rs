@@ -1,19 +1,14 @@
-//! The doors for the outside, over HTTP and over the broker, and the client for our own commands.
+//! The doors for the outside, over HTTP and over the broker.
 //!
-//! `http` accepts messages and streams the growing log; `client` is its counterpart. `wire` accepts messages over the
-//! broker. `pages` shows the log to people. `api_types` defines their JSON. `visitors` bounds the
-//! connections.
+//! `http` accepts messages and streams the growing log. `wire` accepts messages over the broker. `pages` shows the log to
+//! people. `visitors` bounds the connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
 mod ag_ui;
-mod alarm_types;
-pub mod api_types;
-pub mod client;
 mod compression;
 pub mod door_reloads;
 mod door_row;
 mod doorway;
-pub mod ending;
 mod entrance;
 pub mod events;
 mod failed_logins;
@@ -27,10 +22,8 @@ mod kept_answers;
 mod kept_views;
 mod limits;
 mod live_routes;
-pub mod log_types;
 mod log_view;
 mod mcp;
-pub mod mcp_client;
 mod message_bounds;
 mod openai;
 mod outcome;
@@ -39,11 +32,8 @@ mod pages;
 mod percent;
 mod reading;
 mod record_files;
-pub mod record_words;
 pub mod reloading;
-pub mod remote_log;
 mod request_refusals;
-pub mod retry_types;
 mod retrying;
 pub mod routes;
 pub mod rpc_codes;

@@ -3,28 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST, RECORD_BYTES};
+pub(crate) use systole_api::limits::{ENTRIES, MOST_ENTRIES, MOST_IDS};
+pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST};
 pub(crate) use systole_log::limits::CALM_MS;
 pub(crate) use systole_queries::limits::{LINES_AROUND, REQUEST_COLUMNS};
-
-// An organism elsewhere
-
-/// How long a connection may take.
-pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// How long it may take to begin an answer: it answers after a commit, or with a refusal.
-pub(crate) const BEGIN: Duration = Duration::from_secs(60);
-/// How long without a commit: a hundred times what a busy machine needs.
-pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// How long an answer may take that is only an addition to other output.
-pub(crate) const SOON: Duration = Duration::from_secs(2);
-/// How long an answer may take once it has begun, unless it is a stream.
-pub(crate) const WHOLE_ANSWER: Duration = Duration::from_secs(300);
-/// Bytes of an answer that is not a stream: several times the largest page.
-pub(crate) const REMOTE_BYTES: u64 = 64 << 20;
-/// Characters of an address that another server names.
-pub(crate) const SERVER_ADDRESS: usize = 200;
-/// Bytes of records after which all that is kept is forgotten.
-pub(crate) const REMOTE_KEPT_BYTES: usize = 32 << 20;
 
 // Connections and bodies
 
@@ -211,12 +193,6 @@ pub(crate) const STALLED: Duration = Duration::from_secs(60);
 
 // Reading
 
-/// Records, threads, requests or hits of one part, if no number is given.
-pub(crate) const ENTRIES: usize = 100;
-/// Records, threads, requests, hits or links of one part at most.
-pub(crate) const MOST_ENTRIES: usize = 1_000;
-/// Ids of one answer at most.
-pub(crate) const MOST_IDS: usize = 1_000_000;
 /// Bytes of payloads of one part, after which it ends early.
 pub(crate) const PART_BYTES: usize = 8 << 20;
 /// Readings of the log at once.

@@ -8,7 +8,6 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use super::api_types;
 use super::door_row::DoorRoute;
 use super::events::{ClientEvents, RecordFollower};
 use super::http_state::ApiCall;
@@ -17,6 +16,10 @@ use super::request_refusals::{
     check_done, read_thread, refuse_crowded, refuse_message, refuse_request, refuse_stopping,
 };
 use super::shared_places::PlaceShortage;
+use systole_api::types::{
+    ListedFollowers, OrganismStatus, ThreadCancelled, ThreadEnded, WaitingCancelled, Workers,
+    refuse_wide_reading,
+};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -107,7 +110,7 @@ async fn cancel_thread(
     ApiCall { state, client }: ApiCall,
     Path(thread): Path<String>,
     query: RawFields,
-) -> Result<Json<api_types::ThreadCancelled>, Response> {
+) -> Result<Json<ThreadCancelled>, Response> {
     let id = read_thread(&thread)?;
     let call = QueryFields::of(query, &["call"])?.number("call");
     let call = call.ok().map(|call| call.map(u32::try_from).transpose()).and_then(Result::ok);
@@ -116,35 +119,32 @@ async fn cancel_thread(
         None => state.front.cancel_thread(client, id).await,
         Some(call) => state.front.stop_run(client, id, call).await,
     })?;
-    Ok(Json(api_types::ThreadCancelled { cancelled: thread, call }))
+    Ok(Json(ThreadCancelled { cancelled: thread, call }))
 }
 
 /// Ends the calls that wait for a listener, as far as the client may.
 async fn cancel_waiting(
     call: ApiCall,
     Path(listener): Path<String>,
-) -> Result<Json<api_types::WaitingCancelled>, Response> {
+) -> Result<Json<WaitingCancelled>, Response> {
     let to = Name::parse(&listener).map_err(|malformed| refuse_request(malformed.to_string()))?;
     let cancelled = call.state.front.cancel_waiting(&call.client, &to).await.ok_or_else(refuse_stopping)?;
     let cancelled = cancelled.map_err(|refusal| refuse_message(&refusal))?;
-    Ok(Json(api_types::WaitingCancelled { to: listener, cancelled }))
+    Ok(Json(WaitingCancelled { to: listener, cancelled }))
 }
 
 /// Ends a root at rest.
-async fn end_thread(
-    call: ApiCall,
-    Path(thread): Path<String>,
-) -> Result<Json<api_types::ThreadEnded>, Response> {
+async fn end_thread(call: ApiCall, Path(thread): Path<String>) -> Result<Json<ThreadEnded>, Response> {
     let id = read_thread(&thread)?;
     check_done(call.state.front.end_thread(call.client, id).await)?;
-    Ok(Json(api_types::ThreadEnded { ended: thread }))
+    Ok(Json(ThreadEnded { ended: thread }))
 }
 
 /// The workers over a broker: for clients that may read everything, since it names the listeners.
 async fn count_workers(
     ApiCall { state, client }: ApiCall,
     query: RawFields,
-) -> Result<Json<api_types::Workers>, Response> {
+) -> Result<Json<Workers>, Response> {
     QueryFields::of(query, &[])?;
     if !state.front.composition().has_role(&client, Role::Read) {
         let words = "the list of workers over NATS is for clients with the role `read`";
@@ -155,28 +155,28 @@ async fn count_workers(
         refuse_message(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later"))
     })?;
     let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
-    Ok(Json(api_types::Workers { workers }))
+    Ok(Json(Workers { workers }))
 }
 
 /// The followers of the log: for clients that may read everything, since it names receivers outside.
 async fn list_followers(
     ApiCall { state, client }: ApiCall,
     query: RawFields,
-) -> Result<Json<api_types::ListedFollowers>, Response> {
+) -> Result<Json<ListedFollowers>, Response> {
     QueryFields::of(query, &[])?;
     if !state.front.composition().has_role(&client, Role::Read) {
-        return Err(refuse_message(&api_types::refuse_wide_reading("the list of followers is")));
+        return Err(refuse_message(&refuse_wide_reading("the list of followers is")));
     }
-    Ok(Json(api_types::ListedFollowers { followers: state.front.followers() }))
+    Ok(Json(ListedFollowers { followers: state.front.followers() }))
 }
 
 /// The status of the organism.
 async fn show_status(
     ApiCall { state, client }: ApiCall,
     query: RawFields,
-) -> Result<Json<api_types::OrganismStatus>, Response> {
+) -> Result<Json<OrganismStatus>, Response> {
     QueryFields::of(query, &[])?;
-    let mut status = api_types::OrganismStatus::read_status(&state.front);
+    let mut status = OrganismStatus::read_status(&state.front);
     if !state.front.composition().has_role(&client, Role::Read) {
         // They name paths.
         status.alarms.clear();

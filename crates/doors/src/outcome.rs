@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::events::build_refusal;
 use super::request_refusals::{LOOK, describe_unfit_request};
 use crate::limits::LONGEST_WAIT;
 use crate::runs::follower::RunFollower;
+use systole_api::types::{ApiReceipt, ApiRecord, MessageOutcome};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::api_types;
+use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
@@ -19,7 +19,7 @@ pub(super) const LOOK: &str = "systole doctor, where the log is";
 /// A refusal of the request itself, not of a payload: nothing of it is recorded.
 pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());
-    (status, Json(api_types::ApiRefusal::from(&refusal))).into_response()
+    (status, Json(ApiRefusal::from(&refusal))).into_response()
 }
 
 /// No place is left for a request.
@@ -49,14 +49,12 @@ pub(super) fn describe_with_fix(refusal: &Refusal) -> String {
 
 /// The answer to such a request.
 pub(super) fn refuse_request(words: impl Into<Cow<'static, str>>) -> Response {
-    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&describe_unfit_request(words))))
-        .into_response()
+    (StatusCode::BAD_REQUEST, Json(ApiRefusal::from(&describe_unfit_request(words)))).into_response()
 }
 
 /// The answer to such an address.
 pub(super) fn refuse_address(words: impl Into<Cow<'static, str>>) -> Response {
-    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&describe_unfit_address(words))))
-        .into_response()
+    (StatusCode::BAD_REQUEST, Json(ApiRefusal::from(&describe_unfit_address(words)))).into_response()
 }
 
 /// The status that says what a code means to a client.
@@ -78,7 +76,7 @@ pub(super) fn find_status(code: Code) -> StatusCode {
 /// A refusal by the pump.
 pub(super) fn refuse_message(refusal: &Refusal) -> Response {
     let status = find_status(refusal.code);
-    let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
+    let response = (status, Json(ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.
         let wait = refusal.wait_s.map_or(1, NonZeroU32::get).to_string();

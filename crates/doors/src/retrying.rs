@@ -10,15 +10,15 @@ use axum::extract::{Path, Query};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::api_types::{ApiReceipt, ApiRefusal};
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::log_view::{LogMoment, MomentAsked};
 use super::reading::{QueryFields, ReadFault, find_threads};
 use super::request_refusals::{check_done, read_thread, refuse_message, refuse_request, refuse_stopping};
-use super::retry_types::{AnewShown, RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
 use super::steering::check_note;
 use crate::limits::MOST_ENTRIES;
+use systole_api::retry_types::{AnewShown, RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
+use systole_api::types::{ApiReceipt, ApiRefusal};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;

@@ -10,10 +10,10 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::api_types;
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::request_refusals::{check_done, read_thread, refuse_request};
+use systole_api::types::{ApiRuling, DecisionAccepted, DecisionOutcome, HoldingPause, PauseChanged};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
@@ -36,14 +36,14 @@ async fn decide_request(
     call: ApiCall,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<api_types::DecisionAccepted>, Response> {
+) -> Result<Json<DecisionAccepted>, Response> {
     let request = PersonRequestId::parse(&id)
         .ok_or_else(|| refuse_request("the id of a request is a and a number, as in a1"))?;
     let body = body.map_err(|_| refuse_request("the body is incomplete, or longer than any order"))?;
     let ruling = serde_json::from_slice(&body)
         .map_err(|error| refuse_request(format!("the body is not an order: {error}")))?;
     let order = read_order(call.client, request, ruling).map_err(refuse_request)?;
-    let ruled = api_types::DecisionAccepted::from_decision(request, &order.says);
+    let ruled = DecisionAccepted::from_decision(request, &order.says);
     check_done(call.state.front.rule_request(order).await)?;
     Ok(Json(ruled))
 }
@@ -52,23 +52,23 @@ async fn decide_request(
 pub(super) fn read_order(
     by: Name,
     request: PersonRequestId,
-    ruling: api_types::ApiRuling,
+    ruling: ApiRuling,
 ) -> Result<PersonOrder, String> {
-    let api_types::ApiRuling { outcome, note, hash, payload, choice } = ruling;
+    let ApiRuling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = check_note(note)?;
     let says = match (outcome, payload) {
-        (api_types::DecisionOutcome::Approved, None) => PersonDecision::Approve,
-        (api_types::DecisionOutcome::Rejected, None) if note.is_none() => {
+        (DecisionOutcome::Approved, None) => PersonDecision::Approve,
+        (DecisionOutcome::Rejected, None) if note.is_none() => {
             return Err("a rejection needs a note: it tells the caller what to fix".to_owned());
         }
-        (api_types::DecisionOutcome::Rejected, None) => PersonDecision::Reject,
-        (api_types::DecisionOutcome::Amended, Some(payload)) => PersonDecision::Amend(payload.into_bytes()),
-        (api_types::DecisionOutcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
-        (api_types::DecisionOutcome::Chosen, None) => PersonDecision::Choose(choice.clone()),
+        (DecisionOutcome::Rejected, None) => PersonDecision::Reject,
+        (DecisionOutcome::Amended, Some(payload)) => PersonDecision::Amend(payload.into_bytes()),
+        (DecisionOutcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
+        (DecisionOutcome::Chosen, None) => PersonDecision::Choose(choice.clone()),
         (_, Some(_)) => return Err("only the outcome `amended` takes a payload".to_owned()),
     };
-    if choice.is_some() && outcome != api_types::DecisionOutcome::Chosen {
+    if choice.is_some() && outcome != DecisionOutcome::Chosen {
         return Err("only the outcome `chosen` takes a choice".to_owned());
     }
     Ok(PersonOrder { by, request, hash, note, says })
@@ -99,10 +99,10 @@ fn serve_steering(path: &'static str, halts: bool) -> DoorRoute {
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
 /// answer.
-async fn find_holding_pause(state: &HttpState, thread: ThreadId) -> Option<api_types::HoldingPause> {
+async fn find_holding_pause(state: &HttpState, thread: ThreadId) -> Option<HoldingPause> {
     let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
-    looked.ok()?.ok()?.map(api_types::HoldingPause::from)
+    looked.ok()?.ok()?.map(HoldingPause::from)
 }
 
 async fn steer_thread(
@@ -110,7 +110,7 @@ async fn steer_thread(
     parts: BTreeMap<String, String>,
     halts: bool,
     query: ParsedQuery<Noted>,
-) -> Result<Json<api_types::PauseChanged>, Response> {
+) -> Result<Json<PauseChanged>, Response> {
     let thread = parts.get("thread").map(|typed| read_thread(typed)).transpose()?;
     let note = query.map_err(|_| refuse_request("note may be given once"))?.0.note;
     let note = check_note(note).map_err(refuse_request)?;
@@ -119,5 +119,5 @@ async fn steer_thread(
         Some(id) => find_holding_pause(&state, id.clone()).await,
         None => None,
     };
-    Ok(Json(api_types::PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held }))
+    Ok(Json(PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held }))
 }

@@ -12,12 +12,12 @@ use std::sync::{Arc, Weak};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::api_types;
 use super::inbound::{choose_key, read_subject, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::limits;
+use systole_api::types::{ApiReceipt, ApiRefusal, FileStored, MessageOutcome};
 use systole_bus::{Broker, LoginFailures, ReplyRoute, UnreadMessage, to_token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -156,7 +156,7 @@ async fn take_messages(
 async fn send_refusal(back: &Option<ReplyRoute>, refusal: &Refusal) {
     // A sender without a reply path hears nothing; the log has the refusals of payloads.
     if let Some(back) = back {
-        send_words(back, &api_types::ApiRefusal::from(refusal), Some(refusal.code)).await;
+        send_words(back, &ApiRefusal::from(refusal), Some(refusal.code)).await;
     }
 }
 
@@ -192,7 +192,7 @@ async fn take_message(
     let receipt = match state.front.ask_holding(message, Some(held)).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = state.front.locate_receipt(&receipt, position).await;
-            api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str())
+            ApiReceipt::from_receipt(&receipt, position, key.as_str())
         }
         Some(SenderReply::Refused(refusal)) => return Err(refusal),
         Some(SenderReply::Done) | None => return Err(Box::new(describe_stopping())),
@@ -203,7 +203,7 @@ async fn take_message(
         let mut closed = state.closed.clone();
         let came = tokio::select! {
             came = wait_for_outcome(&state.front, &receipt, wait) => came,
-            _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open_call(&receipt),
+            _ = closed.wait_for(|closed| *closed) => MessageOutcome::open_call(&receipt),
         };
         send_outcome(back, came).await;
     }
@@ -224,16 +224,16 @@ async fn keep_file(
     }
     let sent = state.front.keep_file(client, bytes).ok_or_else(|| Box::new(describe_stopping()))??;
     if let Some(back) = back {
-        send_words(back, &api_types::FileStored::from_sent(&sent), None).await;
+        send_words(back, &FileStored::from_sent(&sent), None).await;
     }
     Ok(())
 }
 
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
-async fn send_outcome(back: &ReplyRoute, came: api_types::MessageOutcome) {
+async fn send_outcome(back: &ReplyRoute, came: MessageOutcome) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
     if back.does_fit(&body) {
         return back.send_reply(body, None).await;
     }
-    send_words(back, &api_types::MessageOutcome { payload: None, ..came }, None).await;
+    send_words(back, &MessageOutcome { payload: None, ..came }, None).await;
 }

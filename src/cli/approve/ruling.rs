@@ -4,10 +4,10 @@ use crate::cli::exit::CommandExit;
 use crate::cli::live_order::{DecidedHere, LiveOrder, carry_out_all, read_reply};
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
+use systole_api::types::{ApiRuling, DecisionAccepted, DecisionOutcome};
+use systole_client::client::{DoorClient, DoorResult};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonDecision;
-use systole_doors::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
-use systole_doors::client::{DoorClient, DoorResult};
 use systole_organism::front::OrganismHandle;
 use systole_organism::validators::PersonOrder;
 

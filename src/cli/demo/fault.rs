@@ -1,7 +1,7 @@
 //! Why the demo cannot be shown.
 
+use systole_client::client::DoorClientFault;
 use systole_core::types::ports::LogFault;
-use systole_doors::client::DoorClientFault;
 
 /// Why the demo could not be shown.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use super::DemoFault;
+use systole_api::types::{ApiReceipt, ApiRecord};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader, Position};
-use systole_doors::api_types;
 use systole_log::sqlite;
 use systole_queries::costs;
 
@@ -19,11 +19,7 @@ pub(super) struct LogProof {
 }
 
 /// Judges the log of an organism that has stopped.
-pub(super) fn judge_log(
-    log: &Path,
-    receipt: &api_types::ApiReceipt,
-    answer: &api_types::ApiRecord,
-) -> Result<LogProof, DemoFault> {
+pub(super) fn judge_log(log: &Path, receipt: &ApiReceipt, answer: &ApiRecord) -> Result<LogProof, DemoFault> {
     let summary = sqlite::verify_all(log)?;
     let reader = sqlite::open_reading(log)?;
     for (position, id, what) in

@@ -7,10 +7,10 @@ use super::DemoFault;
 use super::page::{self, DemoPage, LineStyle};
 use super::person::{self, PersonAnswer};
 use crate::limits;
+use systole_api::types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
+use systole_client::client::DoorClient;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
-use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
-use systole_doors::client::DoorClient;
 use systole_log::sqlite;
 use systole_queries::glance::{glance, read_error};
 

@@ -21,10 +21,10 @@ use crate::cli::screen::Screen;
 use crate::cli::send::{parse_duration, read_document};
 use crate::cli::signals::Signals;
 use crate::cli::system_faults;
+use systole_api::types::ApiRefusal;
 use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
-use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{self, TrialFault};
 
 /// Sends one request to a listener alone, and judges what it says.

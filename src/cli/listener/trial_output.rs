@@ -10,11 +10,11 @@ use crate::cli::exit::CommandExit;
 use crate::cli::refusal_text;
 use crate::cli::screen::Screen;
 use crate::limits::{ASIDE_BYTES, EXAMPLE_BYTES};
+use systole_api::types::ApiRefusal;
 use systole_carriers as delivery;
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::spell_measured;
-use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 
 /// Shows a program's other output line by line, and remembers how the program ended.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
 use crate::limits::{self, PIPE_LINE_BYTES};
-use systole_doors::mcp_client::{DoorAnswer, McpClient};
+use systole_client::mcp_client::{DoorAnswer, McpClient};
 use systole_doors::rpc_codes::RPC;
 use systole_system::system::describe_error;
 

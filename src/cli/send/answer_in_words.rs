@@ -5,9 +5,9 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
 use crate::limits;
+use systole_api::types::ApiRecord;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
-use systole_doors::api_types::ApiRecord;
 use systole_queries::first_cause::FirstCause;
 use systole_queries::glance::{glance, read_error};
 use systole_show::columns::{cut, plain};

@@ -6,7 +6,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::limits::{BEHIND_WORKER, WORKER_AWAY};
 use tokio::time::Instant;
 
-use systole_doors::api_types::ApiRecord;
+use systole_api::types::ApiRecord;
 
 use crate::limits;
 

@@ -9,10 +9,10 @@ use systole_kit::writer::make_visible;
 
 use super::Screen;
 use crate::limits;
+use systole_api::types::{ApiReceipt, ApiRecord, ProgressReport};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
-use systole_doors::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use systole_organism::waiting_view::{OpenWork, describe_work};
 use systole_queries::picture::{self, RunPicture};
 use systole_show::columns::{cut, ending, plain, width};

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::cli::refusal_text;
 use crate::cli::remote_organism::{OrganismElsewhere, report_silence};
-use systole_doors::api_types::ApiReceipt;
-use systole_doors::client::DoorClient;
+use systole_api::types::ApiReceipt;
+use systole_client::client::DoorClient;
 
 /// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
 pub(in crate::cli) fn send_elsewhere(

@@ -11,14 +11,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::OutgoingParcel;
 use crate::cli::forms::Forms;
+use systole_api::record_words;
+use systole_api::types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
+use systole_client::client::{DoorClient, DoorClientFault};
+use systole_client::remote_log::RemoteLog;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{RecordCode, SteerEffect};
-use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
-use systole_doors::client::{DoorClient, DoorClientFault};
 use systole_doors::events::{FollowerBatch, ProgressFollower, RecordFollower};
-use systole_doors::record_words;
-use systole_doors::remote_log::RemoteLog;
 use systole_log::sqlite;
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;

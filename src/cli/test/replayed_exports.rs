@@ -1,20 +1,20 @@
 //! Exports in test files: one is replayed under the organism of the test, and the result is compared exactly, or has to
 //! be valid, or has to satisfy XPath expressions.
 
-use super::super::refusal_text;
+use super::super::exit::CommandExit;
 use super::super::replay::{self, ReplayVerdict};
 use super::super::run_difference;
 use super::super::screen::Screen;
 use super::super::verify::verify_export;
-use super::play::FailedTest;
+use systole_api::ending::find_ending;
+use systole_api::refusal_page::write_refusal;
+use systole_api::types::{ApiReceipt, ApiRecord};
 use systole_config::FilePlace;
 use systole_config::rehearsal::{ExpectedReplay, Rehearsal};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
-use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::find_ending;
 use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_organism::replaying::comparison::RecordDifference;
@@ -22,6 +22,7 @@ use systole_organism::replaying::{
     CannotReplay, RealParts, RecordedTree, ReplayConfigurations, ReplayedTree, replay_tree,
 };
 use systole_queries::narrate::narrate;
+use systole_rehearsal::failed_test::{FailedTest, TestFailure};
 
 /// Replays the export of a test, and judges the result.
 pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<FailedTest>> {
@@ -32,7 +33,12 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
     configs.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
     let history = verify_export::open_history(screen, &expected.file).map_err(|exit| {
-        Box::new(FailedTest { exit, ..*FailedTest::new(place, "the export cannot be used") })
+        let kind = match exit {
+            CommandExit::Unavailable => TestFailure::Unrunnable,
+            CommandExit::Log => TestFailure::Damaged,
+            _ => TestFailure::Failed,
+        };
+        Box::new(FailedTest { kind, ..*FailedTest::new(place, "the export cannot be used") })
     })?;
     if let Some(lacks) = history.lacks {
         return Err(cannot(lacks));
@@ -133,7 +139,7 @@ impl<'a> JudgedReplay<'a> {
         });
         let Some((position, again)) = again else {
             let failed = FailedTest::new(place, format!("{call} is refused now"));
-            let refusal = self.replayed.refused.first().map(|refusal| refusal_text::page(&refusal.into()));
+            let refusal = self.replayed.refused.first().map(|refusal| write_refusal(&refusal.into()));
             return Err(refusal.into_iter().fold(failed, FailedTest::with_actual));
         };
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {

@@ -18,10 +18,10 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, SoakClient};
 use super::house::RunFolder;
 use super::orders::{DoneOrder, OrderAction};
+use systole_api::ending::find_ending;
+use systole_api::types::{ApiReceipt, ApiRecord};
+use systole_client::client::OutgoingMessage;
 use systole_core::rules::outcome::CallJudgement;
-use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::client::OutgoingMessage;
-use systole_doors::ending::find_ending;
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.

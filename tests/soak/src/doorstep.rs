@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::board::NoticeBoard;
 use super::guests::SoakClient;
 use super::house::RunFolder;
-use systole_doors::client::DoorClient;
+use systole_client::client::DoorClient;
 
 /// One party's access.
 pub(crate) struct Doorstep {

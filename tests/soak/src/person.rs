@@ -12,10 +12,10 @@ use super::doorstep::Doorstep;
 use super::guests;
 use super::house::RunFolder;
 use super::orders::{DoneOrder, OrderAction};
+use systole_api::types::{ApiRecord, ApiRuling, DecisionOutcome};
+use systole_client::client::DoorClient;
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
-use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome};
-use systole_doors::client::DoorClient;
 
 /// The longest duration of one look at the log.
 const LOOK: Duration = Duration::from_millis(500);

@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 31] = [
+pub(crate) const CRATES: [CrateArrows; 34] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -73,9 +73,23 @@ pub(crate) const CRATES: [CrateArrows; 31] = [
     ),
     ("listeners/conform", &["carriers", "config", "core", "judge", "kit", "organism", "system"], TYPES),
     (
+        "crates/api",
+        &["core", "export", "follow", "kit", "log", "organism", "queries", "show"],
+        TYPES_AND_RULES,
+    ),
+    ("crates/client", &["api", "core", "export", "kit", "log", "organism", "queries"], TYPES_AND_RULES),
+    (
+        "crates/rehearsal",
+        &[
+            "agent", "api", "carriers", "config", "core", "judge", "kit", "log", "organism", "queries",
+            "system",
+        ],
+        TYPES_AND_RULES,
+    ),
+    (
         "crates/doors",
         &[
-            "bus", "core", "export", "follow", "kit", "log", "organism", "proof", "queries", "show",
+            "api", "bus", "core", "export", "follow", "kit", "log", "organism", "proof", "queries", "show",
             "system", "witness",
         ],
         TYPES_AND_RULES,
@@ -84,8 +98,10 @@ pub(crate) const CRATES: [CrateArrows; 31] = [
         ".",
         &[
             "agent",
+            "api",
             "bus",
             "carriers",
+            "client",
             "config",
             "conform",
             "core",
@@ -100,6 +116,7 @@ pub(crate) const CRATES: [CrateArrows; 31] = [
             "organism",
             "proof",
             "queries",
+            "rehearsal",
             "sandbox",
             "sdk",
             "show",
@@ -133,7 +150,9 @@ const FOREIGN: [(&str, &[&str]); 15] = [
             "crates/follow/src/",
             "crates/carriers/src/",
             "crates/organism/src/",
+            "crates/client/src/",
             "crates/doors/src/",
+            "crates/rehearsal/src/",
             "listeners/conform/src/",
             "src/",
         ],

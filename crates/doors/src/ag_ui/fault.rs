@@ -5,8 +5,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::wire::answer_error;
-use crate::api_types::ApiRefusal;
 use crate::request_refusals::{describe_with_fix, refuse_crowded, refuse_message};
+use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 

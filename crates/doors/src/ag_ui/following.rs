@@ -13,13 +13,13 @@ use super::fault::RunFault;
 use super::interrupts::write_interrupt;
 use super::wire::{ClientPlace, EventText, WireEvent, stream};
 use super::writer::{RunHead, RunWriter};
-use crate::api_types::ApiReceipt;
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request, describe_with_fix};
 use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::work::unread;
 use crate::shared_places::SharedPlace;
+use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 

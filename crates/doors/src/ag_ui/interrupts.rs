@@ -8,11 +8,11 @@ use systole_queries::run_events::CallPlace;
 
 use super::input::{ResumeStatus, SentResume};
 use super::writer::name_call;
-use crate::api_types::DecisionOutcome;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use crate::runs::decisions::RequestDecision;
 use crate::runs::requests::{name_request, read_request_name};
+use systole_api::types::DecisionOutcome;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;

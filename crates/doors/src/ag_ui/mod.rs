@@ -33,7 +33,6 @@ use super::http_state::{ApiCall, Caller};
 use super::request_refusals::{
     describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
 };
-use crate::api_types::ApiRefusal;
 use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::work::finish_work;
@@ -41,6 +40,7 @@ use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
 use fault::RunFault;
 use following::{OpenRun, refuse_place};
+use systole_api::types::ApiRefusal;
 use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::rpc::RpcFault;
-use crate::api_types::ApiReceipt;
 use crate::limits::OPEN_CALLS;
+use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 
 /// A client's name for a call: its session and the id of its request. Ids are only unique within a session.

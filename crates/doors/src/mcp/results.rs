@@ -6,7 +6,7 @@ use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::tools;
-use crate::api_types::{ApiReceipt, ApiRecord};
+use systole_api::types::{ApiReceipt, ApiRecord};
 use systole_core::rules::core_payload;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::{Composition, ElementSchema};

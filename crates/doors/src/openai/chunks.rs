@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 use super::api_time::count_seconds;
 use super::chat_writer::{ChatEnd, ChatPiece, ChatWriter};
-use crate::api_types::ApiReceipt;
 use crate::limits;
+use systole_api::types::ApiReceipt;
 
 /// What is the same in each chunk of an answer.
 pub(super) struct ChunkFrame {

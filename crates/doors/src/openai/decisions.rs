@@ -6,10 +6,10 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use super::chat_request::ChatText;
 use super::chat_threads::AskedChat;
 use super::fault::OpenaiFault;
-use crate::api_types::DecisionOutcome;
 use crate::http_state::HttpState;
 use crate::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
 use crate::runs::requests::name_request;
+use systole_api::types::DecisionOutcome;
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonRequestId;
 

@@ -16,10 +16,10 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::page_request::PageRequest;
-use crate::api_types::ProgressReport;
 use crate::http_state::HttpState;
 use crate::log_view::MomentAsked;
 use crate::request_refusals::refuse_plainly;
+use systole_api::types::ProgressReport;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};

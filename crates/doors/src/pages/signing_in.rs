@@ -20,12 +20,12 @@ use super::guard::{self, CookieTime};
 use super::page_request::{PageRequest, render_page};
 use super::refusal_page::page_before;
 use super::sessions::{OpenedSession, SessionWish};
-use crate::api_types;
 use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::request_refusals::{refuse_crowded, refuse_message, refuse_plainly};
 use crate::visitors::Visitor;
+use systole_api::types::SignInCode;
 use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -111,7 +111,7 @@ pub(crate) fn list_routes() -> Vec<DoorRoute> {
 async fn codes(ApiCall { state, client }: ApiCall) -> Response {
     match state.sessions.code_for(&client, WallClock.ticks()) {
         Ok(code) => {
-            let made = api_types::SignInCode { code, client: client.to_string() };
+            let made = SignInCode { code, client: client.to_string() };
             (StatusCode::CREATED, Json(made)).into_response()
         }
         Err(error) => no_random(&error),

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api_types::ApiRefusal;
+use systole_api::types::ApiRefusal;
 use systole_core::types::refusal::Refusal;
 use systole_show::columns::plain;
 

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use crate::api_types;
 use crate::request_refusals::refuse_message;
+use systole_api::types::{ApiRefusal, refuse_wide_reading};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
@@ -37,7 +37,7 @@ impl ReadRefusal {
 
     /// The view shows threads of all clients and cannot be cut to those of one.
     pub(crate) fn needs_read(what: &str) -> ReadRefusal {
-        api_types::refuse_wide_reading(what).into()
+        refuse_wide_reading(what).into()
     }
 
     /// The refusal alone, for a page.
@@ -52,7 +52,7 @@ impl ReadRefusal {
 
     fn response(&self) -> Response {
         match (self.status, self.refusal.code) {
-            (Some(status), _) => (status, Json(api_types::ApiRefusal::from(&*self.refusal))).into_response(),
+            (Some(status), _) => (status, Json(ApiRefusal::from(&*self.refusal))).into_response(),
             // A request without a payload: its own form is wrong.
             (None, Code::Invalid) => ReadRefusal::unfit((*self.refusal).clone()).response(),
             (None, _) => refuse_message(&self.refusal),

@@ -5,13 +5,13 @@ use systole_queries::asked_decisions::{KnownDecision, find_asked, read_decision}
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 use super::id::read_receipt;
-use crate::api_types::{ApiReceipt, ApiRuling, DecisionOutcome};
 use crate::http_state::HttpState;
 use crate::json_payload;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::steering::read_order;
 use crate::waiting::{add_changes, list_requests};
+use systole_api::types::{ApiReceipt, ApiRuling, DecisionOutcome};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};

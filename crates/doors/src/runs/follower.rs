@@ -15,9 +15,9 @@ use systole_queries::run_events::{
 };
 use tokio::task::JoinHandle;
 
-use crate::api_types::{ApiReceipt, ProgressReport};
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use crate::limits;
+use systole_api::types::{ApiReceipt, ProgressReport};
 
 /// A page of a run's history, and what is left of it. `None` if its threads are too many.
 type HistoryPage = Option<(RunHistory, Vec<PlacedRecord>)>;

@@ -2,7 +2,7 @@
 
 use systole_queries::run_events::RunId;
 
-use crate::api_types::ApiReceipt;
+use systole_api::types::ApiReceipt;
 use systole_core::types::ids::{MessageId, ThreadId};
 use systole_core::types::ports::PlacedRecord;
 

@@ -4,10 +4,10 @@ use systole_queries::persons::WaitingRequest;
 use systole_queries::thread_requests::list_held;
 
 use super::decisions::{read_log, read_waiting};
-use crate::api_types::ApiReceipt;
 use crate::entrance::DoorAddresses;
 use crate::http_state::HttpState;
 use crate::limits;
+use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::person::{self, PersonRequestId};
 use systole_core::types::refusal::Refusal;

@@ -1,8 +1,8 @@
 //! Sends a client's message, and stops the run that comes of it.
 
-use crate::api_types::ApiReceipt;
 use crate::http_state::HttpState;
 use crate::request_refusals::describe_stopping;
+use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Key, Name};

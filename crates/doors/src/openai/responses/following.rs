@@ -22,7 +22,6 @@ use super::decision::write_request;
 use super::numbers::EventNumber;
 use super::response_id::ResponseId;
 use super::writer::{ResponseHead, ResponseWriter};
-use crate::api_types::ApiReceipt;
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::runs::follower::RunFollower;
@@ -30,6 +29,7 @@ use crate::runs::id::read_receipt;
 use crate::runs::requests::RunRequests;
 use crate::runs::work::{read_blocking, unread};
 use crate::shared_places::SharedPlace;
+use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{PlacedRecord, Position};
 

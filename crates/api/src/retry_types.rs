@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::api_types::ApiRefusal;
+use super::types::ApiRefusal;
 use systole_kit::money::Money;
 
 use systole_core::types::ids::ThreadId;

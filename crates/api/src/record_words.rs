@@ -12,7 +12,7 @@ use systole_kit::payload::Payload;
 use systole_kit::{DocumentLimits, namespaces};
 use systole_show::layout::TextTone;
 
-use crate::api_types::ApiRecord;
+use crate::types::ApiRecord;
 
 /// What of a payload is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

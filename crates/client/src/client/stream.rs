@@ -7,21 +7,21 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use ureq::http::{Response, StatusCode};
 use ureq::{Body, BodyReader};
 
-use super::super::api_types;
 use super::DoorClientFault;
 use crate::limits;
+use systole_api::types::{ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
 
 /// Records as they are written. It ends when the organism stops.
 pub struct RecordEvents(pub(super) StreamFrames);
 
 impl Iterator for RecordEvents {
-    type Item = Result<api_types::ApiRecord, DoorClientFault>;
+    type Item = Result<ApiRecord, DoorClientFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.0.next()? {
-                Ok(api_types::FollowerEvent::Record(record)) => return Some(Ok(*record)),
-                Ok(api_types::FollowerEvent::Spoken(_)) => {}
+                Ok(FollowerEvent::Record(record)) => return Some(Ok(*record)),
+                Ok(FollowerEvent::Spoken(_)) => {}
                 Err(unheard) => return Some(Err(unheard)),
             }
         }
@@ -32,7 +32,7 @@ impl Iterator for RecordEvents {
 pub struct VoiceEvents(pub(super) StreamFrames);
 
 impl Iterator for VoiceEvents {
-    type Item = Result<api_types::FollowerEvent, DoorClientFault>;
+    type Item = Result<FollowerEvent, DoorClientFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -51,7 +51,7 @@ impl StreamFrames {
         StreamFrames { lines: BufReader::new(response.into_body().into_reader()), address }
     }
 
-    fn next(&mut self) -> Option<Result<api_types::FollowerEvent, DoorClientFault>> {
+    fn next(&mut self) -> Option<Result<FollowerEvent, DoorClientFault>> {
         let (mut line, mut kind) = (String::new(), String::new());
         loop {
             line.clear();
@@ -73,21 +73,19 @@ impl StreamFrames {
         }
     }
 
-    fn read_event(&self, json: &str, kind: &str) -> Result<api_types::FollowerEvent, DoorClientFault> {
+    fn read_event(&self, json: &str, kind: &str) -> Result<FollowerEvent, DoorClientFault> {
         let strange = |words: String| DoorClientFault::Strange {
             address: self.address.clone(),
             status: StatusCode::OK.as_u16(),
             words,
         };
         let read = match kind {
-            api_types::ProgressReport::EVENT => {
-                serde_json::from_str(json).map(api_types::FollowerEvent::Spoken)
-            }
-            api_types::ApiRefusal::EVENT => match serde_json::from_str::<api_types::ApiRefusal>(json) {
+            ProgressReport::EVENT => serde_json::from_str(json).map(FollowerEvent::Spoken),
+            ApiRefusal::EVENT => match serde_json::from_str::<ApiRefusal>(json) {
                 Ok(refusal) => return Err(DoorClientFault::Broken { words: refusal.message }),
                 Err(error) => Err(error),
             },
-            _ => serde_json::from_str(json).map(|record| api_types::FollowerEvent::Record(Box::new(record))),
+            _ => serde_json::from_str(json).map(|record| FollowerEvent::Record(Box::new(record))),
         };
         read.map_err(|error| strange(error.to_string()))
     }

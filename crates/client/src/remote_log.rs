@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 
-use super::api_types::ApiRefusal;
 use super::client::{DoorClient, DoorClientFault};
-use super::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::limits;
 use read_cache::KeptRecords;
+use systole_api::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
+use systole_api::types::ApiRefusal;
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};

@@ -9,6 +9,8 @@ use systole_agent::model::Sleeper;
 
 use super::stand_in::StandingIn;
 use crate::limits;
+use systole_api::ending::find_ending;
+use systole_api::types::{ApiReceipt, ApiRecord};
 use systole_carriers::InlineListener;
 use systole_config::read_source;
 use systole_config::rehearsal::{Rehearsal, TestMessage};
@@ -17,8 +19,6 @@ use systole_core::types::ids::{Key, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
-use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::find_ending;
 use systole_log::memory::MemoryLog;
 use systole_organism::folder_copies::FolderCopies;
 use systole_organism::inline_listeners::{self, ListenerScope, ScriptsByFile};
@@ -32,7 +32,7 @@ use systole_queries::questions::tree::draw_thread;
 use systole_system::clock::SkippingClock;
 
 /// Why an expected event does not come.
-pub(super) enum StuckTest {
+pub(crate) enum StuckTest {
     /// Nothing happens any more.
     Rests,
     /// Timers continue for ever.
@@ -58,22 +58,22 @@ impl Sleeper for TestPauses {
 }
 
 /// An organism under test.
-pub(super) struct TestStage {
+pub(crate) struct TestStage {
     organism: Organism,
     copies: FolderCopies,
     directory: std::path::PathBuf,
     time: SkippedTime,
-    pub(super) stand_ins: Vec<Arc<StandingIn>>,
-    pub(super) records: Vec<(record::Record, ApiRecord)>,
+    pub(crate) stand_ins: Vec<Arc<StandingIn>>,
+    pub(crate) records: Vec<(record::Record, ApiRecord)>,
     at: Position,
     sent: usize,
     /// The receipt of the last message.
-    pub(super) last: Option<ApiReceipt>,
+    pub(crate) last: Option<ApiReceipt>,
 }
 
 impl TestStage {
     /// Starts the organism of a test, or reports why it does not start.
-    pub(super) async fn start(test: &Rehearsal, scripts: &mut ScriptsByFile) -> Result<TestStage, String> {
+    pub(crate) async fn start(test: &Rehearsal, scripts: &mut ScriptsByFile) -> Result<TestStage, String> {
         let (time, rehearsed) = SkippedTime::new();
         let sleeper: Arc<dyn Sleeper> = Arc::new(TestPauses(time.clock().clone()));
         let file = &test.organism;
@@ -114,12 +114,12 @@ impl TestStage {
         Ok(TestStage { organism, copies, directory, time, stand_ins, records, at, sent: 0, last: None })
     }
 
-    pub(super) fn organism(&self) -> &Organism {
+    pub(crate) fn organism(&self) -> &Organism {
         &self.organism
     }
 
     /// Sends a message and waits for its receipt.
-    pub(super) async fn send(&mut self, sending: &TestMessage) -> Result<(), Box<Refusal>> {
+    pub(crate) async fn send(&mut self, sending: &TestMessage) -> Result<(), Box<Refusal>> {
         self.sent += 1;
         let ended = || {
             Box::new(Refusal::new(
@@ -162,7 +162,7 @@ impl TestStage {
     }
 
     /// Waits until a look at the log finds something, and advances the clock when everything is waiting.
-    pub(super) async fn wait_until<T>(
+    pub(crate) async fn wait_until<T>(
         &mut self,
         look: impl Fn(&TestStage) -> Result<Option<T>, LogFault>,
     ) -> Result<T, StuckTest> {
@@ -175,7 +175,7 @@ impl TestStage {
             }
             match activity {
                 OrganismActivity::Works => self.time.wait_for_change().await,
-                OrganismActivity::WaitsUntil(_) if skips == limits::TEST_SKIPS => {
+                OrganismActivity::WaitsUntil(_) if skips == limits::SKIPS => {
                     return Err(StuckTest::Timers);
                 }
                 OrganismActivity::WaitsUntil(tick) => {
@@ -190,7 +190,7 @@ impl TestStage {
     }
 
     /// Lets that much time pass, with everything that becomes due.
-    pub(super) async fn let_pass(&mut self, ms: u64) -> Result<(), StuckTest> {
+    pub(crate) async fn let_pass(&mut self, ms: u64) -> Result<(), StuckTest> {
         let end = self.settle().await?.add_ms(ms);
         loop {
             match self.time.read_activity().await {
@@ -220,13 +220,13 @@ impl TestStage {
     }
 
     /// How the last message ended, with its record.
-    pub(super) fn ending(&self) -> Option<(CallJudgement, ApiRecord)> {
+    pub(crate) fn ending(&self) -> Option<(CallJudgement, ApiRecord)> {
         let last = self.last.as_ref()?;
         self.records.iter().find_map(|(_, told)| Some((find_ending(last, told)?, told.clone())))
     }
 
     /// The requests that wait for a person.
-    pub(super) fn waiting(&self) -> Result<Vec<WaitingRequest>, LogFault> {
+    pub(crate) fn waiting(&self) -> Result<Vec<WaitingRequest>, LogFault> {
         // The next step folds the whole log.
         if !self.records.iter().any(|(record, _)| record.header.kind == record::RecordKind::Approval) {
             return Ok(Vec::new());
@@ -235,7 +235,7 @@ impl TestStage {
     }
 
     /// The thread of the last message as `systole tree` draws it.
-    pub(super) fn draw_tree(&self) -> Vec<String> {
+    pub(crate) fn draw_tree(&self) -> Vec<String> {
         let Some(thread) = self.last.as_ref().and_then(|last| ThreadId::parse(&last.thread).ok()) else {
             return Vec::new();
         };
@@ -253,7 +253,7 @@ impl TestStage {
     }
 
     /// Ends the organism and its programs, and removes the copies of folders, or reports why they stay.
-    pub(super) async fn stop(self) -> Result<(), String> {
+    pub(crate) async fn stop(self) -> Result<(), String> {
         // How it ends is not part of the test.
         let _ended = self.organism.stop(Duration::ZERO).await;
         let removed = tokio::task::spawn_blocking(move || self.copies.remove()).await;

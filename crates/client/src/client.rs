@@ -13,13 +13,17 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
-use super::api_types;
-use super::reloading::{ReloadFields, RunBeginning};
-use super::retry_types::{AnewShown, RetryShown, ThreadRetried};
-use super::schedule_orders::ScheduleChanged;
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
+use systole_api::reload_types::{ReloadFields, RunBeginning};
+use systole_api::retry_types::{AnewShown, RetryShown, ThreadRetried};
+use systole_api::schedule_types::ScheduleChanged;
+use systole_api::types::{
+    ApiAlarm, ApiReceipt, ApiRefusal, ApiRuling, DecisionAccepted, FileStored, ListedApprovals,
+    ListedFollowers, OrganismStatus, PauseChanged, SignInCode, ThreadCancelled, ThreadEnded,
+    WaitingCancelled, Workers,
+};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
@@ -87,7 +91,7 @@ pub enum DoorClientFault {
     },
     /// The organism refuses the stream.
     #[error("{}: {}", .0.code, .0.message)]
-    Refused(Box<api_types::ApiRefusal>),
+    Refused(Box<ApiRefusal>),
     /// The time ran out.
     #[error("nothing more came in time")]
     TooLate,
@@ -125,14 +129,14 @@ impl DoorClientFault {
 }
 
 /// The refusal of an order that the organism that runs would understand as another one.
-fn refuse_older_organism() -> api_types::ApiRefusal {
+fn refuse_older_organism() -> ApiRefusal {
     let words = "the organism is of an older version, which would end the whole thread";
     let refusal = Refusal::new(Code::NotBuilt, words).fixed_by("start it again with this version of systole");
-    api_types::ApiRefusal::from(&refusal)
+    ApiRefusal::from(&refusal)
 }
 
 /// The organism's decision.
-pub type DoorResult<T> = Result<Result<T, Box<api_types::ApiRefusal>>, DoorClientFault>;
+pub type DoorResult<T> = Result<Result<T, Box<ApiRefusal>>, DoorClientFault>;
 
 /// A message to send.
 pub struct OutgoingMessage<'a> {
@@ -242,13 +246,13 @@ impl DoorClient {
     }
 
     /// The requests that wait for a person and that this client may see, now or at a position.
-    pub fn list_approvals(&self, at: Option<u64>) -> DoorResult<api_types::ListedApprovals> {
+    pub fn list_approvals(&self, at: Option<u64>) -> DoorResult<ListedApprovals> {
         let fields: Vec<_> = at.map(|at| ("at", at.to_string())).into_iter().collect();
         self.get("/v1/approvals", &fields)
     }
 
     /// Sends a message.
-    pub fn send_message(&self, letter: &OutgoingMessage<'_>) -> DoorResult<api_types::ApiReceipt> {
+    pub fn send_message(&self, letter: &OutgoingMessage<'_>) -> DoorResult<ApiReceipt> {
         self.send_order("/v1/messages", StatusCode::ACCEPTED, |request| {
             let query = [("to", letter.to), ("thread", letter.thread)];
             let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -263,7 +267,7 @@ impl DoorClient {
     }
 
     /// Sends a file, to which a message refers afterwards.
-    pub fn send_file(&self, bytes: &[u8]) -> DoorResult<api_types::FileStored> {
+    pub fn send_file(&self, bytes: &[u8]) -> DoorResult<FileStored> {
         self.send_order("/v1/files", StatusCode::CREATED, |request| {
             let request = request.header("expect", "100-continue");
             request.content_type("application/octet-stream").send(bytes)
@@ -271,7 +275,7 @@ impl DoorClient {
     }
 
     /// Ends a thread, or one of its top calls. An organism of an older version would not read which call.
-    pub fn cancel_thread(&self, thread: &str, call: Option<u32>) -> DoorResult<api_types::ThreadCancelled> {
+    pub fn cancel_thread(&self, thread: &str, call: Option<u32>) -> DoorResult<ThreadCancelled> {
         if call.is_some() {
             match self.read_status()? {
                 Ok(status) if status.client.is_none() => return Ok(Err(Box::new(refuse_older_organism()))),
@@ -285,16 +289,12 @@ impl DoorClient {
     }
 
     /// Ends the calls that wait for a listener.
-    pub fn cancel_waiting(&self, to: &str) -> DoorResult<api_types::WaitingCancelled> {
+    pub fn cancel_waiting(&self, to: &str) -> DoorResult<WaitingCancelled> {
         self.send_order(&format!("/v1/listeners/{to}/cancel"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// Decides a request that waits for a person.
-    pub fn rule_request(
-        &self,
-        approval: &str,
-        ruling: &api_types::ApiRuling,
-    ) -> DoorResult<api_types::DecisionAccepted> {
+    pub fn rule_request(&self, approval: &str, ruling: &ApiRuling) -> DoorResult<DecisionAccepted> {
         let body = serde_json::to_vec(ruling).unwrap_or_default();
         self.send_order(&format!("/v1/approvals/{approval}"), StatusCode::OK, |request| {
             request.content_type("application/json").send(&body[..])
@@ -307,7 +307,7 @@ impl DoorClient {
         thread: Option<&str>,
         halts: bool,
         note: Option<&str>,
-    ) -> DoorResult<api_types::PauseChanged> {
+    ) -> DoorResult<PauseChanged> {
         let order = if halts { "/pause" } else { "/resume" };
         let path = match thread {
             Some(thread) => format!("/v1/threads/{thread}{order}"),
@@ -368,7 +368,7 @@ impl DoorClient {
         values: &[String],
         seen: Option<&str>,
         allows_effects: bool,
-    ) -> DoorResult<api_types::ApiReceipt> {
+    ) -> DoorResult<ApiReceipt> {
         let effects = allows_effects.then_some(("effects", "true"));
         self.order_anew(thread, values, [Some(("anew", "send")), seen.map(|seen| ("seen", seen)), effects])
     }
@@ -387,35 +387,35 @@ impl DoorClient {
     }
 
     /// Ends a root at rest.
-    pub fn end_thread(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
+    pub fn end_thread(&self, thread: &str) -> DoorResult<ThreadEnded> {
         self.send_order(&format!("/v1/threads/{thread}/end"), StatusCode::OK, RequestBuilder::send_empty)
     }
 
     /// The status of the organism.
-    pub fn read_status(&self) -> DoorResult<api_types::OrganismStatus> {
+    pub fn read_status(&self) -> DoorResult<OrganismStatus> {
         self.read_decision(self.build_question("/v1/status", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// What keeps the log from being written as it should, or did. An organism that does not answer soon is not waited
     /// for, because the one who asks has other work.
-    pub fn read_alarms(&self) -> DoorResult<Vec<api_types::ApiAlarm>> {
-        let status: DoorResult<api_types::OrganismStatus> =
+    pub fn read_alarms(&self) -> DoorResult<Vec<ApiAlarm>> {
+        let status: DoorResult<OrganismStatus> =
             self.read_decision(self.build_question("/v1/status", limits::SOON).call(), StatusCode::OK);
         status.map(|told| told.map(|status| status.alarms))
     }
 
     /// A code with which a browser signs in to the console as this client.
-    pub fn session_code(&self) -> DoorResult<api_types::SignInCode> {
+    pub fn session_code(&self) -> DoorResult<SignInCode> {
         self.send_order("/v1/session-codes", StatusCode::CREATED, RequestBuilder::send_empty)
     }
 
     /// The number of NATS workers for each listener.
-    pub fn count_workers(&self) -> DoorResult<api_types::Workers> {
+    pub fn count_workers(&self) -> DoorResult<Workers> {
         self.read_decision(self.build_question("/v1/workers", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// The followers of the log.
-    pub fn list_followers(&self) -> DoorResult<api_types::ListedFollowers> {
+    pub fn list_followers(&self) -> DoorResult<ListedFollowers> {
         self.read_decision(self.build_question("/v1/followers", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
@@ -527,11 +527,7 @@ impl DoorClient {
         Ok((status, bytes))
     }
 
-    fn read_refusal(
-        &self,
-        status: StatusCode,
-        bytes: &[u8],
-    ) -> Result<Box<api_types::ApiRefusal>, DoorClientFault> {
+    fn read_refusal(&self, status: StatusCode, bytes: &[u8]) -> Result<Box<ApiRefusal>, DoorClientFault> {
         serde_json::from_slice(bytes)
             .map(Box::new)
             .map_err(|error| self.describe_strange(status, &error.to_string()))

@@ -1,11 +1,10 @@
 //! Plays one test, step by step. If something is missing or differs from the test, it is reported with the place of
 //! the step, what was expected and what came.
 
-use serde_json::{Value, json};
-
-use super::stage::{StuckTest, TestStage};
-use crate::cli::exit::CommandExit;
-use crate::cli::refusal_text;
+use crate::failed_test::FailedTest;
+use crate::stage::{StuckTest, TestStage};
+use systole_api::refusal_page::write_refusal;
+use systole_api::types::{ApiRecord, ApiRefusal};
 use systole_config::FilePlace;
 use systole_config::rehearsal::{
     ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
@@ -14,67 +13,14 @@ use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
-use systole_doors::api_types;
 use systole_judge::xpath;
 use systole_organism::validators::PersonOrder;
 use systole_organism::waiting::SenderReply;
 use systole_queries::narrate::narrate;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
-/// Why a test failed.
-#[derive(Debug)]
-pub(super) struct FailedTest {
-    /// The place of the step in the test.
-    pub(super) place: FilePlace,
-    /// The error, in one sentence.
-    pub(super) words: String,
-    /// What was expected.
-    pub(super) expected: Option<String>,
-    /// What came.
-    pub(super) came: Option<String>,
-    /// The thread as a tree.
-    pub(super) tree: Vec<String>,
-    /// `Failed`, unless the test could not be run.
-    pub(super) exit: CommandExit,
-}
-
-impl FailedTest {
-    pub(super) fn new(place: &FilePlace, words: impl Into<String>) -> Box<FailedTest> {
-        let (place, words) = (place.clone(), words.into());
-        Box::new(FailedTest {
-            place,
-            words,
-            expected: None,
-            came: None,
-            tree: Vec::new(),
-            exit: CommandExit::Failed,
-        })
-    }
-
-    /// A test that could not be run, which says nothing about the organism.
-    pub(super) fn new_unrunnable(place: &FilePlace, words: impl Into<String>) -> Box<FailedTest> {
-        Box::new(FailedTest { exit: CommandExit::Unavailable, ..*FailedTest::new(place, words) })
-    }
-
-    pub(super) fn with_expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<FailedTest> {
-        self.expected = Some(expected.into());
-        self
-    }
-
-    pub(super) fn with_actual(mut self: Box<Self>, came: impl Into<String>) -> Box<FailedTest> {
-        self.came = Some(came.into());
-        self
-    }
-
-    /// As data.
-    pub(super) fn as_json(&self) -> Value {
-        json!({"file": self.place.file, "line": self.place.line, "column": self.place.column,
-               "message": self.words, "expected": self.expected, "came": self.came, "tree": self.tree})
-    }
-}
-
 /// Plays every step. `at` is always the current step.
-pub(super) async fn play_steps(
+pub(crate) async fn play_steps(
     stage: &mut TestStage,
     test: &Rehearsal,
     at: &mut FilePlace,
@@ -140,7 +86,7 @@ fn check_refusal(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<
 }
 
 fn show_refusal(refusal: &Refusal) -> String {
-    refusal_text::page(&api_types::ApiRefusal::from(refusal)).trim_end().to_owned()
+    write_refusal(&ApiRefusal::from(refusal)).trim_end().to_owned()
 }
 
 fn fits_failure(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {
@@ -313,7 +259,7 @@ async fn check_answer(
 async fn wait_for_end(
     stage: &mut TestStage,
     place: &FilePlace,
-) -> Result<(CallJudgement, api_types::ApiRecord), Box<FailedTest>> {
+) -> Result<(CallJudgement, ApiRecord), Box<FailedTest>> {
     let ended = stage.wait_until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| report_stuck(stage, place, "the call did not end", &stuck))
 }
@@ -341,7 +287,7 @@ async fn check_failure(stage: &mut TestStage, wanted: &ExpectedFailure) -> Resul
 }
 
 /// A record as `systole log` prints it.
-fn print_record(stage: &TestStage, record: &api_types::ApiRecord) -> String {
+fn print_record(stage: &TestStage, record: &ApiRecord) -> String {
     let found = stage.records.iter().find(|(_, told)| told.position == record.position);
     let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
     lines.unwrap_or_default().join("\n")
@@ -361,7 +307,7 @@ fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<FailedTest>>
 
 /// Whether the texts are in the lines of the log, in this order.
 fn check_log(stage: &TestStage, wanted: &[PlacedText]) -> Result<(), Box<FailedTest>> {
-    let line = |(record, _): &(systole_core::types::record::Record, api_types::ApiRecord)| {
+    let line = |(record, _): &(systole_core::types::record::Record, ApiRecord)| {
         join_lines(&narrate(record, None).join(" "))
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();
@@ -394,7 +340,7 @@ fn find_nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
     let mut found: Vec<(usize, usize)> =
         lines.iter().map(shared).enumerate().filter(|(_, n)| *n > 0).collect();
     found.sort_by_key(|(_, shared)| std::cmp::Reverse(*shared));
-    found.truncate(crate::limits::TEST_NEAREST);
+    found.truncate(crate::limits::NEAREST);
     found.sort_unstable();
     found.into_iter().map(|(at, _)| at).collect()
 }
@@ -426,7 +372,7 @@ fn report_stuck(stage: &TestStage, place: &FilePlace, what: &str, stuck: &StuckT
 }
 
 /// Unused parts of a test, or requests without an answer.
-pub(super) fn find_leftovers(stage: &TestStage, test: &Rehearsal) -> Option<Box<FailedTest>> {
+pub(crate) fn find_leftovers(stage: &TestStage, test: &Rehearsal) -> Option<Box<FailedTest>> {
     let missed = stage.stand_ins.iter().flat_map(|one| one.list_missed()).next();
     if let Some(words) = missed {
         return Some(FailedTest::new(&test.place, words));
@@ -440,7 +386,7 @@ pub(super) fn find_leftovers(stage: &TestStage, test: &Rehearsal) -> Option<Box<
 }
 
 /// The answers of a script that no call used.
-pub(super) fn find_unused_replies(
+pub fn find_unused_replies(
     script: &systole_agent::model::script::Script,
     file: &std::path::Path,
 ) -> Vec<FailedTest> {

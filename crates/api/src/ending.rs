@@ -1,7 +1,7 @@
 //! The record that a sender waits for: the one that closes the call of its message. Records come in, in order, from
 //! any reader of the log; their meaning goes out.
 
-use super::api_types::{ApiReceipt, ApiRecord};
+use super::types::{ApiReceipt, ApiRecord};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::record::{RecordCode, RecordKind, SteerEffect};
 
@@ -18,7 +18,7 @@ pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallJudge
 }
 
 /// Whether a record opens the call of a receipt again, after it had failed.
-pub(super) fn is_reopening(receipt: &ApiReceipt, record: &ApiRecord) -> bool {
+pub fn is_reopening(receipt: &ApiReceipt, record: &ApiRecord) -> bool {
     let code = record.code.as_deref().and_then(RecordCode::parse);
     let is_here = record.thread == receipt.thread && record.call.as_deref() == Some(&receipt.call);
     is_here && code == Some(RecordCode::Steering(SteerEffect::Reopened))

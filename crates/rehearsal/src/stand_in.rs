@@ -16,7 +16,7 @@ use systole_config::rehearsal::StandIn;
 const CODE: &str = "stand-in";
 
 /// A stand-in of one test.
-pub(super) struct StandingIn {
+pub(crate) struct StandingIn {
     listener: String,
     list: StandIn,
     counts: Mutex<StandInCounts>,
@@ -30,7 +30,7 @@ struct StandInCounts {
 }
 
 impl StandingIn {
-    pub(super) fn new(listener: &str, list: &StandIn) -> StandingIn {
+    pub(crate) fn new(listener: &str, list: &StandIn) -> StandingIn {
         let counts = StandInCounts { given: vec![0; list.answers.len()], missed: Vec::new() };
         StandingIn { listener: listener.to_owned(), list: list.clone(), counts: Mutex::new(counts) }
     }
@@ -41,12 +41,12 @@ impl StandingIn {
     }
 
     /// The requests without an answer, in words.
-    pub(super) fn list_missed(&self) -> Vec<String> {
+    pub(crate) fn list_missed(&self) -> Vec<String> {
         self.lock_counts().missed.clone()
     }
 
     /// The answers that were never given, by place.
-    pub(super) fn list_unused(&self) -> Vec<FilePlace> {
+    pub(crate) fn list_unused(&self) -> Vec<FilePlace> {
         let counts = self.lock_counts();
         let each = self.list.answers.iter().zip(&counts.given);
         each.filter(|(_, given)| **given == 0).map(|(answer, _)| answer.place.clone()).collect()
