@@ -11,7 +11,6 @@ use clap::Args;
 use systole_kit::characters::first_illegal;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, QName, file_reference, namespaces};
-use tokio::sync::mpsc;
 
 use super::exit::CommandExit;
 use super::local_organism;
@@ -23,6 +22,7 @@ use super::send::{OutgoingParcel, draw_key, through};
 use super::signals::Signals;
 use super::system_faults;
 use super::thread_name;
+use super::typed_lines::read_lines;
 use crate::limits;
 use systole_client::client::DoorClient;
 use systole_client::client::local_file::LocalFile;
@@ -395,18 +395,4 @@ impl QuestionSender {
         }
         CommandExit::Done
     }
-}
-
-/// Lines from stdin, read on a separate thread, because typing cannot be interrupted.
-fn read_lines() -> mpsc::Receiver<String> {
-    // One line may be typed ahead; the terminal keeps further ones.
-    let (to_talk, lines) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lines().map_while(Result::ok) {
-            if to_talk.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
 }

@@ -120,9 +120,10 @@ fn write_redirect(path: &Path, address: &str) -> io::Result<()> {
         _ => {}
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let address = address.replace('&', "&amp;").replace('"', "&quot;");
     let page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Systole</title>\n\
-         <meta http-equiv=\"refresh\" content=\"0;url={address}\">\n<p><a href=\"{address}\">Open the console</a></p>\n"
+         <meta http-equiv=\"refresh\" content=\"0;url={address}\">\n<p><a href=\"{address}\">Open the page</a></p>\n"
     );
     file.write_all(page.as_bytes())
 }

@@ -2,11 +2,13 @@
 
 mod add;
 mod install;
+mod login;
 mod needs;
 mod pin;
 mod pin_output;
 mod pipe;
 mod serve;
+mod server_choice;
 mod staged_files;
 
 use clap::{Args, Subcommand};
@@ -50,6 +52,12 @@ enum McpCommand {
   systole mcp add files
   systole mcp add tickets --from ~/project/.mcp.json")]
     Add(add::AddCommand),
+    /// Log in to a server at an address, in a browser
+    #[command(after_help = "Examples:
+  systole mcp login tickets
+  systole mcp login tickets --no-browser
+  systole mcp login github --client-id Iv1.5f8d --client-secret-env GITHUB_SECRET --port 8765")]
+    Login(login::LoginCommand),
 }
 
 impl McpGroup {
@@ -57,6 +65,7 @@ impl McpGroup {
         match self.what {
             Some(McpCommand::Pin(pin)) => pin.run(),
             Some(McpCommand::Add(add)) => add.run(),
+            Some(McpCommand::Login(login)) => login.run(),
             None => serve::run_serve(&self.place, self.client.as_ref()),
         }
     }

@@ -79,6 +79,7 @@ mod test;
 mod thread_name;
 mod trail;
 mod trust_policy;
+mod typed_lines;
 mod unfound;
 mod unread;
 mod verified_prompts;

@@ -35,6 +35,7 @@ pub use events::{EventReader, StreamEvent, StreamFraming};
 pub use lines::LineFault;
 pub use patience::{parse_seconds, retry_after_ms};
 pub use proxy::{ProxyAddress, ProxySettings};
+pub use public::is_public;
 pub use rustls::RootCertStore;
 
 /// Why a request has no answer at all.

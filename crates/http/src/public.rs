@@ -32,7 +32,8 @@ const ROUTED: &str = "2000::/3";
 const PRIVATE_ROUTED: [&str; 3] = ["2001::/23", "2001:db8::/32", "3fff::/20"];
 
 /// Whether an address is one of the public internet.
-pub(super) fn is_public(address: IpAddr) -> bool {
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
     let is_in = |network: &str| is_in_network(address, network);
     let IpAddr::V6(six) = address else { return !PRIVATE.iter().any(|network| is_in(network)) };
     let [_, _, a, b, c, d, ..] = six.octets();

@@ -7,9 +7,11 @@ pub mod adding;
 pub mod client;
 pub mod installing;
 mod limits;
+pub mod login;
 pub mod package;
 pub mod pinned_server;
 pub mod schema;
+mod servers_folder;
 
 /// The vocabulary of answers that have no type of their own.
 pub const MCP_XSD: &[u8] = include_bytes!("../../../schemas/mcp.xsd");

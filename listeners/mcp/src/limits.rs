@@ -23,6 +23,23 @@ pub(crate) const LAST_WORD: Duration = Duration::from_millis(250);
 /// The shortest time between two signs of progress of one call.
 pub(crate) const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
+// A login
+
+/// How long a person may take in the browser.
+pub(crate) const IN_BROWSER: Duration = Duration::from_secs(600);
+/// How long a browser may take to send its request.
+pub(crate) const BROWSER_REQUEST: Duration = Duration::from_secs(10);
+/// Bytes of the request of a browser.
+pub(crate) const BROWSER_BYTES: usize = 16 << 10;
+/// Connections of a browser that are open at once.
+pub(crate) const BROWSER_CONNECTIONS: usize = 16;
+/// Bytes of an answer of an authorization server.
+pub(crate) const LOGIN_BYTES: usize = 1 << 20;
+/// Letters of what went wrong.
+pub(crate) const LOGIN_WORDS: usize = 600;
+/// How long before its end a token is renewed.
+pub(crate) const EXPIRES_SOON: Duration = Duration::from_secs(30);
+
 // What a server sends
 
 /// Bytes of what is read whole: a line of a server, a pin file, a lock.

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use systole_kit::schema::find_nearest;
 use systole_mcp::installing::{InstalledPackages, PackageChoice};
 use systole_mcp::pinned_server::build_vocabulary;
 use systole_mcp::schema::PinFile;
@@ -16,6 +15,7 @@ use systole_mcp::schema::PinFile;
 use super::install;
 use super::needs::write_sandbox_line;
 use super::pin_output::PinToShow;
+use super::server_choice::{find_server, list_servers};
 use super::staged_files::{StagedFiles, UnwrittenFile};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::{Place, refuse};
@@ -55,7 +55,10 @@ impl PinCommand {
         let servers = config::mcp_servers(self.place.file());
         let (organism, servers) = servers.map_err(|refused| refuse(screen, &refused))?;
         let mut exit = CommandExit::Done;
-        let meant = self.find_servers(&servers, screen)?;
+        let meant = match &self.name {
+            Some(name) => vec![find_server(&servers, name, screen)?],
+            None => list_servers(&servers, screen)?,
+        };
         if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
             let fix = "write [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out";
             return Err(screen.refuse("nothing is installed for this server, so nothing is upgraded", fix));
@@ -67,29 +70,6 @@ impl PinCommand {
             }
         }
         Ok(exit)
-    }
-
-    fn find_servers<'s>(
-        &self,
-        servers: &'s [McpServer],
-        screen: Screen,
-    ) -> Result<Vec<&'s McpServer>, CommandExit> {
-        let known = || servers.iter().map(|server| server.name.as_str());
-        let Some(name) = &self.name else {
-            if servers.is_empty() {
-                let words = "no listener of the organism's file has `mcp`";
-                return Err(screen.refuse(words, "listeners: {files: {mcp: [PROGRAM, ARGUMENT]}}"));
-            }
-            return Ok(servers.iter().collect());
-        };
-        if let Some(found) = servers.iter().find(|server| server.name.as_str() == name) {
-            return Ok(vec![found]);
-        }
-        let hint = find_nearest(name, known()).map_or_else(
-            || format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
-            |near| format!("; did you mean {near}?"),
-        );
-        Err(screen.fail(CommandExit::Usage, format!("no listener with `mcp` is called {name}{hint}")))
     }
 
     fn pin_server(
@@ -108,6 +88,8 @@ impl PinCommand {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
             let needed = write_sandbox_line(server, &program.directory, &words);
             screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
+                // The server's own words say it already.
+                (true, ..) if words.contains("try: systole mcp login") => return exit,
                 (true, ..) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
                 (false, Some(line), _) => format!(
                     "  try: {line} at listeners.{name}, which gives it what it names; with write in place of read \

@@ -1,11 +1,16 @@
 //! The way to a server: its process, or its address. A process is in the process group of this program, so it ends with
 //! it.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::client::{McpConnection, NoConnection, Revision, ServerAddress};
+use crate::login::TokenFile;
+
+/// The variable with the name of the listener, which every program of an organism has.
+const LISTENER: &str = "SYSTOLE_LISTENER";
 
 /// Where a server is.
 pub enum ServerPlace {
@@ -17,6 +22,8 @@ pub enum ServerPlace {
         url: String,
         /// The key for it.
         key: Option<String>,
+        /// The listener, whose login counts if there is no key.
+        listener: String,
     },
 }
 
@@ -27,7 +34,8 @@ impl ServerPlace {
     /// # Errors
     /// If they say nothing, or the variable is not set: what is wrong, for people.
     pub fn from_words(words: &[&str]) -> Result<ServerPlace, String> {
-        let address = |url: &str, key| ServerPlace::Address { url: url.to_owned(), key };
+        let listener = std::env::var(LISTENER).unwrap_or_default();
+        let address = |url: &str, key| ServerPlace::Address { url: url.to_owned(), key, listener };
         match words {
             ["--", run @ ..] => Ok(ServerPlace::Program(run.iter().map(|word| (*word).to_owned()).collect())),
             ["--at", url] => Ok(address(url, None)),
@@ -84,9 +92,11 @@ impl StartedServer {
     pub(crate) fn start(place: &ServerPlace) -> Result<StartedServer, String> {
         let run = match place {
             ServerPlace::Program(run) => run,
-            ServerPlace::Address { url, key } => {
+            ServerPlace::Address { url, key, listener } => {
                 let address = ServerAddress::parse(url, key.as_deref());
                 let address = address.map_err(|fault| format!("mcp.unreachable: {url}: {fault}"))?;
+                // This program runs in the organism's folder.
+                let address = address.with_login(listener, TokenFile::of_listener(Path::new(""), listener));
                 let process = ServerProcess { child: None };
                 return Ok(StartedServer { process, reached: ReachedServer::Address(address) });
             }

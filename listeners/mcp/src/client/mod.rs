@@ -12,5 +12,6 @@ mod wire;
 pub use calling::{AskedCall, SentCall, ToolCallEnd, ToolCallFault};
 pub use connection::{McpConnection, NoConnection, Revision};
 pub use hearing::PersonQuestion;
+pub(crate) use http::is_here;
 pub use http::{AddressFault, ServerAddress};
 pub use wire::WireEnd;

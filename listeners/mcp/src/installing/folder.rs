@@ -9,6 +9,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::fault::InstallFault;
 use crate::package::{RECORD, SERVERS, install_folder};
+use crate::servers_folder::make_servers_folder;
 
 /// A new folder that is not in its place yet.
 pub struct NewFolder {
@@ -24,17 +25,12 @@ pub struct NewFolder {
 impl NewFolder {
     /// Makes an empty folder for a server.
     pub(super) fn make(directory: &Path, listener: &str) -> Result<NewFolder, InstallFault> {
-        let servers = directory.join(SERVERS);
         let unwritten = |path: &Path| {
             let path = path.to_owned();
             move |error: std::io::Error| InstallFault::from_write_error(&path, error)
         };
-        fs::create_dir_all(&servers).map_err(unwritten(&servers))?;
-        if let Some(ignored) = servers.parent().map(|above| above.join(".gitignore"))
-            && !ignored.exists()
-        {
-            fs::write(&ignored, "*\n").map_err(unwritten(&ignored))?;
-        }
+        let servers = make_servers_folder(directory)
+            .map_err(|(path, error)| InstallFault::from_write_error(&path, error))?;
         let lock_path = servers.join(format!(".{listener}.lock"));
         let lock = File::create(&lock_path).map_err(unwritten(&lock_path))?;
         match lock.try_lock() {

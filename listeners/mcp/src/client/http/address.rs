@@ -2,23 +2,28 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use systole_http::{HttpAddress, RootCertStore, load_web_roots};
 
-/// An address, and the key that is sent to it.
+use crate::login::{LoginTokens, TokenFile};
+
+/// An address, and the key or the login for it.
 #[derive(Clone)]
 pub struct ServerAddress {
-    pub(super) to: HttpAddress,
-    pub(super) key: Option<ServerKey>,
-    pub(super) roots: RootCertStore,
+    url: String,
+    pub(crate) to: HttpAddress,
+    key: Option<ServerKey>,
+    login: Option<Arc<LoginTokens>>,
+    pub(crate) roots: RootCertStore,
 }
 
 /// A key. It is never shown.
 #[derive(Clone)]
 pub(super) struct ServerKey {
     pub(super) sent: HeaderValue,
-    secret: String,
+    pub(super) secret: String,
 }
 
 /// Why there is no such address.
@@ -48,7 +53,15 @@ impl ServerAddress {
         let key = key.map(ServerKey::from_text).transpose()?;
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
-        Ok(ServerAddress { to: to.with_path(&path), key, roots: load_web_roots() })
+        let (url, roots) = (url.to_owned(), load_web_roots());
+        Ok(ServerAddress { url, to: to.with_path(&path), key, login: None, roots })
+    }
+
+    /// The same with the tokens of a login at it, if it has no key.
+    #[must_use]
+    pub fn with_login(self, listener: &str, file: TokenFile) -> ServerAddress {
+        let login = self.key.is_none().then(|| Arc::new(LoginTokens::new(listener, file)));
+        ServerAddress { login, ..self }
     }
 
     /// The same with these roots of certificates in place of those that the web trusts.
@@ -57,11 +70,53 @@ impl ServerAddress {
         ServerAddress { roots, ..self }
     }
 
+    /// The address as it was written.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The key for a request, if there is one. `refused` is one that the server did not take: the same is not given again.
+    ///
+    /// # Errors
+    /// If the token of the login cannot be read or renewed: why.
+    pub(super) async fn find_key(&self, refused: Option<&ServerKey>) -> Result<Option<ServerKey>, String> {
+        let Some(login) = &self.login else {
+            return Ok(self.key.clone().filter(|_| refused.is_none()));
+        };
+        let token = login.find_token(self, refused.map(|key| key.secret.as_str())).await?;
+        let key = token.map(|token| ServerKey::from_text(&token)).transpose();
+        key.map_err(|fault| format!("the token of the login cannot be sent: {fault}"))
+    }
+
+    /// What to do about a server that takes no request without a key, or not with this one.
+    pub(super) fn describe_fix(&self, has_key: bool) -> String {
+        match (&self.login, has_key) {
+            (None, _) => "the key is missing or wrong; key_env names its variable".to_owned(),
+            (Some(login), false) => {
+                format!("it wants a login; try: {}, or name a key with key_env", login.command())
+            }
+            (Some(login), true) => format!("it does not take the login any more; try: {}", login.command()),
+        }
+    }
+
+    /// What to do about a server to which the key or the login does not give enough rights; `missing` are those that it
+    /// names.
+    pub(super) fn describe_rights(&self, missing: Option<&str>) -> String {
+        match (&self.login, missing) {
+            (Some(login), Some(missing)) => {
+                format!("the login lacks {missing:?}; try: {}", login.wider_command(missing))
+            }
+            (Some(_), None) => "the login does not allow this".to_owned(),
+            (None, _) => "the key does not allow this".to_owned(),
+        }
+    }
+
     /// The words without the key.
     pub(super) fn hide_key(&self, words: &str) -> String {
-        match &self.key {
-            Some(key) => words.replace(&key.secret, "[key]"),
-            None => words.to_owned(),
+        match (&self.key, &self.login) {
+            (Some(key), _) => words.replace(&key.secret, "[key]"),
+            (None, Some(login)) => login.hide_secrets(words),
+            (None, None) => words.to_owned(),
         }
     }
 }
@@ -85,7 +140,7 @@ impl ServerKey {
 }
 
 /// Whether a host is this machine.
-fn is_here(host: &str) -> bool {
+pub(crate) fn is_here(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
         || host.eq_ignore_ascii_case("localhost")
 }

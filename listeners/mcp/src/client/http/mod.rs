@@ -7,6 +7,7 @@ mod address;
 mod request;
 mod stream;
 
+pub(crate) use address::is_here;
 pub use address::{AddressFault, ServerAddress};
 pub(super) use request::BoundedHttp;
 pub(super) use stream::BROKEN_STREAM;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -18,10 +20,10 @@ use sse_stream::{Error as SseError, Sse};
 use systole_http::{BodyPart, FailedRequest, HttpAnswer, HttpClient};
 use tokio::time::Instant;
 
-use super::address::ServerAddress;
+use super::address::{ServerAddress, ServerKey};
 use super::stream::{ServerEvents, into_stream};
 use crate::client::wire::show_line;
-use crate::limits::{CONNECT, ERROR_BYTES, SILENCE, STEP, WHOLE_BYTES};
+use crate::limits::{CONNECT, ERROR_BYTES, SHOWN_BYTES, SILENCE, STEP, WHOLE_BYTES};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -74,8 +76,30 @@ impl BoundedHttp {
             let session = HeaderValue::from_str(session);
             headers.insert(SESSION, session.map_err(|_| self.build_fault("its session id is no header"))?);
         }
-        if let Some(key) = &self.at.key {
-            headers.insert(AUTHORIZATION, key.sent.clone());
+        let key = self.at.find_key(None).await.map_err(|words| self.build_fault(&words))?;
+        let answer = self.send_with(&request, key.as_ref()).await?;
+        if answer.status == 401
+            && let Some(refused) = &key
+        {
+            // It did nothing yet, so the same request may go again with a renewed token.
+            let renewed = self.at.find_key(Some(refused)).await.map_err(|words| self.build_fault(&words))?;
+            if let Some(renewed) = renewed {
+                let answer = self.send_with(&request, Some(&renewed)).await?;
+                return self.judge_status(answer, session, true);
+            }
+        }
+        self.judge_status(answer, session, key.is_some())
+    }
+
+    /// Sends a request with that key.
+    async fn send_with(
+        &self,
+        request: &Request<Full<Bytes>>,
+        key: Option<&ServerKey>,
+    ) -> Result<HttpAnswer, TransportFault> {
+        let mut request = request.clone();
+        if let Some(key) = key {
+            request.headers_mut().insert(AUTHORIZATION, key.sent.clone());
         }
         let answer =
             self.client.send_request(&self.at.to, request, CONNECT, SILENCE).await.map_err(|fault| {
@@ -87,17 +111,28 @@ impl BoundedHttp {
                     FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
                 })
             })?;
+        Ok(answer)
+    }
+
+    /// Refuses what no server may answer.
+    fn judge_status(
+        &self,
+        answer: HttpAnswer,
+        session: Option<&str>,
+        has_key: bool,
+    ) -> Result<HttpAnswer, TransportFault> {
         match answer.status {
             300..=399 => {
                 let to = answer.headers.get(LOCATION).map(|to| show_line(to.as_bytes())).unwrap_or_default();
                 let words = format!("it redirects to {to:?}, which is not followed; write that address");
                 Err(self.build_fault(&words))
             }
-            401 => {
-                Err(self
-                    .build_fault("it answers 401: the key is missing or wrong; key_env names its variable"))
+            401 => Err(self.build_fault(&format!("it answers 401: {}", self.at.describe_fix(has_key)))),
+            403 => {
+                let challenge = answer.headers.get(WWW_AUTHENTICATE).and_then(|header| header.to_str().ok());
+                let rights = self.at.describe_rights(challenge.and_then(find_missing_scope));
+                Err(self.build_fault(&format!("it answers 403: {rights}")))
             }
-            403 => Err(self.build_fault("it answers 403: the key does not allow this")),
             404 if session.is_some() => Err(TransportFault::SessionExpired),
             _ => Ok(answer),
         }
@@ -178,6 +213,14 @@ impl BoundedHttp {
             ))),
         }
     }
+}
+
+/// The rights that a login lacks, as the server says it in its challenge.
+fn find_missing_scope(challenge: &str) -> Option<&str> {
+    let scope = challenge.split_once("scope=\"")?.1.split_once('"')?.0;
+    let is_plain = |sign: char| sign.is_ascii_graphic() || sign == ' ';
+    (challenge.contains("insufficient_scope") && scope.len() <= SHOWN_BYTES && scope.chars().all(is_plain))
+        .then_some(scope)
 }
 
 impl StreamableHttpClient for BoundedHttp {
