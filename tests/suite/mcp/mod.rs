@@ -12,6 +12,7 @@ mod hosts;
 mod house;
 mod installing;
 mod listeners;
+mod login;
 mod mapping;
 mod pictures;
 mod samples;

@@ -5,15 +5,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request};
-use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadataSource, OAuthClientConfig,
-};
+use rmcp::transport::auth::{AuthorizationMetadataSource, OAuthClientConfig};
 use systole_http::{HttpAddress, HttpClient};
 
 use super::browser_return::LoginAnswer;
 use super::kept::{LoginStore, TokenFile};
-use super::tokens::open_manager;
-use super::words::FailedLogin;
+use super::steps::LoginSteps;
+use super::words::{FailedLogin, make_line};
 use crate::client::{ServerAddress, is_here};
 use crate::limits::{CONNECT, STEP};
 
@@ -36,7 +34,7 @@ pub struct LoginOrder {
 
 /// A login that waits for the browser.
 pub struct BegunLogin {
-    manager: AuthorizationManager,
+    steps: LoginSteps,
     /// The address for the browser.
     pub address: String,
     /// The host that is asked for the login.
@@ -51,20 +49,21 @@ pub struct BegunLogin {
 /// # Errors
 /// If there is nothing to log in to, or a server does not answer as OAuth says.
 pub async fn begin_login(order: LoginOrder, back_to: &str) -> Result<BegunLogin, FailedLogin> {
-    let failed = |fault: AuthError| FailedLogin::from_fault(&fault);
     let challenge = ask_for_challenge(&order.at).await?;
-    let mut manager = open_manager(&order.at).await?;
+    let mut steps = LoginSteps::new(&order.at).await?;
     let (is_asked, challenge) = (challenge.is_some(), challenge.flatten());
-    let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(failed)?;
+    let found = steps.manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
+    let found = found.map_err(|fault| steps.describe(&fault))?;
     let is_guess = found.source == AuthorizationMetadataSource::LegacyEndpointFallback;
     if is_guess && !is_asked {
         let words = "the server answers without a login, and says nothing about one".to_owned();
         return Err(FailedLogin::NoLogin(words));
     }
     let host = read_browser_host(&found.metadata.authorization_endpoint)?;
-    manager.set_metadata(found.metadata);
+    let registers = found.metadata.registration_endpoint.is_some();
+    steps.manager.set_metadata(found.metadata);
     let scopes = match order.scopes.is_empty() {
-        true => manager.select_initial_scopes(&[]).await,
+        true => steps.manager.select_initial_scopes(&[]).await,
         false => order.scopes,
     };
     let named: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -73,21 +72,27 @@ pub async fn begin_login(order: LoginOrder, back_to: &str) -> Result<BegunLogin,
             let client = OAuthClientConfig::new(id, back_to);
             secret.into_iter().fold(client, OAuthClientConfig::with_client_secret)
         }
-        None => manager.register_client(CLIENT, back_to, &named).await.map_err(|fault| {
-            match (FailedLogin::from_fault(&fault), is_guess) {
-                (FailedLogin::NoClient(words), true) => {
+        None if !registers => {
+            let words = "the authorization server registers no clients by itself".to_owned();
+            return Err(FailedLogin::NoClient(words));
+        }
+        None => {
+            let made = steps.manager.register_client(CLIENT, back_to, &named).await;
+            made.map_err(|fault| match (steps.describe(&fault), is_guess) {
+                (FailedLogin::Refused(words), true) => {
                     FailedLogin::NoLogin(format!("the server says nothing about a login ({words})"))
                 }
                 (fault, _) => fault,
-            }
-        })?,
+            })?
+        }
     };
-    manager.set_credential_store(LoginStore::new(&order.at, &order.file, client.client_secret.clone()));
-    manager.configure_client(client).map_err(failed)?;
-    let address = manager.get_authorization_url(&named).await.map_err(failed)?;
+    steps.manager.set_credential_store(LoginStore::new(&order.at, &order.file, client.client_secret.clone()));
+    steps.manager.configure_client(client).map_err(|fault| steps.describe(&fault))?;
+    let address = steps.manager.get_authorization_url(&named).await;
+    let address = address.map_err(|fault| steps.describe(&fault))?;
     let state =
         find_state(&address).ok_or_else(|| FailedLogin::NoAnswer("the address has no state".into()))?;
-    Ok(BegunLogin { manager, address, host, scopes, state })
+    Ok(BegunLogin { steps, address, host, scopes, state })
 }
 
 impl BegunLogin {
@@ -102,8 +107,9 @@ impl BegunLogin {
             return Err(FailedLogin::Refused("the answer is to another login".to_owned()));
         }
         let code = code.as_ref().map_err(|words| FailedLogin::Refused(words.clone()))?;
-        let ended = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer.as_deref());
-        ended.await.map(drop).map_err(|fault| FailedLogin::from_fault(&fault))
+        let manager = &self.steps.manager;
+        let ended = manager.exchange_code_for_token_with_issuer(code, &self.state, issuer.as_deref());
+        ended.await.map(drop).map_err(|fault| self.steps.describe(&fault))
     }
 
     /// Whether an answer is to this login.
@@ -133,14 +139,14 @@ async fn ask_for_challenge(at: &ServerAddress) -> Result<Option<Option<String>>,
 fn read_browser_host(address: &str) -> Result<String, FailedLogin> {
     let found = HttpAddress::parse(address).ok().filter(|found| found.tls() || is_here(found.host()));
     let found = found.ok_or_else(|| {
-        let words = format!("the address for the login is no https address: {:?}", shorten(address));
-        FailedLogin::NoAnswer(words)
+        FailedLogin::NoAnswer(make_line(&format!(
+            "the page for the login has no https address, but {address:?}"
+        )))
     })?;
-    Ok(found.host().to_owned())
-}
-
-fn shorten(address: &str) -> String {
-    address.chars().take(crate::limits::SHOWN_BYTES).collect()
+    // An IPv6 address has its brackets here, and a port is shown only if it is written.
+    let named = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let end = named.find(['/', '?']).unwrap_or(named.len());
+    Ok(named.get(..end).unwrap_or(found.host()).to_owned())
 }
 
 /// The word by which the answer to this login is known.

@@ -10,7 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use crate::limits::{BROWSER_BYTES, BROWSER_CONNECTIONS, BROWSER_REQUEST, IN_BROWSER, LOGIN_WORDS};
+use super::words::make_line;
+use crate::limits::{BROWSER_BYTES, BROWSER_CONNECTIONS, BROWSER_REQUEST, IN_BROWSER};
 
 /// The path of the answer.
 const PATH: &str = "/callback";
@@ -60,9 +61,7 @@ impl LoginAnswer {
 
 fn describe_error(error: &str, description: Option<&str>) -> String {
     let more = description.map(|words| format!(": {words}")).unwrap_or_default();
-    let words: String =
-        format!("the authorization server answers {error}{more}").chars().take(LOGIN_WORDS).collect();
-    words.escape_debug().to_string()
+    make_line(&format!("the authorization server answers {error}{more}"))
 }
 
 /// The listener for the browser.
@@ -170,7 +169,7 @@ mod tests {
         assert_eq!(whole.code, Ok("a/b".to_owned()));
         assert_eq!((whole.state.as_deref(), whole.issuer.as_deref()), (Some("s"), Some("https://a.example")));
         let refused = request("/callback?error=access_denied&error_description=no%0A&state=s").unwrap();
-        let words = "the authorization server answers access_denied: no\\n";
+        let words = "the authorization server answers access_denied: no ";
         assert_eq!(refused.code, Err(words.to_owned()));
         for nothing in
             ["/favicon.ico", "/callback", "/callback?code=a", "/callback?state=s", "/other?code=a&state=s"]

@@ -71,8 +71,8 @@ impl TokenFile {
             return Err(format!("{} is no file of tokens: it has {size} bytes", self.name));
         }
         let text = fs::read(&self.path).map_err(|error| format!("{}: {error}", self.name))?;
-        let kept: KeptLogin = serde_json::from_slice(&text)
-            .map_err(|_| format!("{} is damaged; remove it, and log in again", self.name))?;
+        let kept: KeptLogin =
+            serde_json::from_slice(&text).map_err(|_| format!("{} is damaged", self.name))?;
         Ok((kept.address == address).then_some(kept))
     }
 

@@ -6,6 +6,7 @@ mod beginning;
 mod browser_return;
 mod kept;
 mod oauth_http;
+mod steps;
 mod tokens;
 mod words;
 

@@ -1,6 +1,8 @@
 //! The client for the requests of a login. It follows no redirect, reads no long answer, speaks in the clear with this
 //! machine alone, and asks no machine of the own network unless the MCP server is there itself.
 
+use std::sync::{Mutex, PoisonError};
+
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
@@ -15,6 +17,8 @@ use crate::limits::{CONNECT, LOGIN_BYTES, STEP};
 /// The client.
 pub(super) struct LoginHttp {
     client: HttpClient,
+    /// Why the last request that had no answer of use had none.
+    fault: Mutex<Option<String>>,
 }
 
 impl LoginHttp {
@@ -27,7 +31,17 @@ impl LoginHttp {
         let own = lookup_host((at.to.host(), 0)).await.map(|found| found.map(|found| found.ip()).collect());
         let own: Vec<_> = own.unwrap_or_default();
         let is_private = !own.is_empty() && !own.into_iter().any(is_public);
-        Ok(LoginHttp { client: if is_private { client } else { client.with_public_only() } })
+        let client = if is_private { client } else { client.with_public_only() };
+        Ok(LoginHttp { client, fault: Mutex::default() })
+    }
+
+    /// Why the last request that had no answer of use had none.
+    pub(super) fn take_fault(&self) -> Option<String> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn note_fault(&self, words: String) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
     }
 
     async fn answer(&self, asked: OAuthHttpRequest) -> Result<oauth2::HttpResponse, String> {
@@ -58,6 +72,12 @@ impl LoginHttp {
                 }
             }
         }
+        let named = to.to_text();
+        match answer.status {
+            300..=399 => self.note_fault(format!("{named} redirects, which is not followed")),
+            status @ 500.. => self.note_fault(format!("{named} answers {status}")),
+            _ => {}
+        }
         let mut whole = oauth2::http::Response::builder().status(answer.status);
         if let Some(headers) = whole.headers_mut() {
             *headers = answer.headers;
@@ -68,6 +88,13 @@ impl LoginHttp {
 
 impl OAuthHttpClient for LoginHttp {
     fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move { self.answer(asked).await.map_err(OAuthHttpClientError::from) })
+        Box::pin(async move {
+            self.take_fault();
+            let answered = self.answer(asked).await;
+            answered.map_err(|words| {
+                self.note_fault(words.clone());
+                OAuthHttpClientError::from(words)
+            })
+        })
     }
 }

@@ -2,14 +2,14 @@
 //! shortly before it expires, or when the server does not take it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oauth2::TokenResponse as _;
-use rmcp::transport::auth::{AuthorizationManager, OAuthClientConfig};
+use rmcp::transport::auth::OAuthClientConfig;
 
 use super::kept::{KeptLogin, LoginStore, TokenFile};
-use super::oauth_http::LoginHttp;
+use super::steps::LoginSteps;
 use super::words::FailedLogin;
 use crate::client::ServerAddress;
 use crate::limits::EXPIRES_SOON;
@@ -74,7 +74,8 @@ impl LoginTokens {
         match choose_token(&kept, refused) {
             Some(token) => Ok(Some(token)),
             None => match renew_token(at, &self.file, &kept).await {
-                Ok(()) => Ok(self.read(at)?.and_then(|kept| choose_token(&kept, refused))),
+                // However short it lasts, there is no better one.
+                Ok(()) => Ok(self.read(at)?.and_then(|kept| read_token(&kept))),
                 Err(FailedLogin::Refused(words)) if refused.is_none() => {
                     let words = kept.hide_secrets(&words);
                     Err(format!("the login has expired ({words}); try: {}", self.command()))
@@ -90,7 +91,8 @@ impl LoginTokens {
     }
 
     fn read(&self, at: &ServerAddress) -> Result<Option<KeptLogin>, String> {
-        let kept = self.file.read_for(at.url())?;
+        let kept = self.file.read_for(at.url());
+        let kept = kept.map_err(|words| format!("{words}; try: {}", self.command()))?;
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&kept);
         Ok(kept)
     }
@@ -98,40 +100,34 @@ impl LoginTokens {
 
 /// The kept token, unless it expires soon or was refused.
 fn choose_token(kept: &KeptLogin, refused: Option<&str>) -> Option<String> {
-    let tokens = kept.credentials.token_response.as_ref()?;
-    let token = tokens.access_token().secret();
-    if refused == Some(token) {
-        return None;
-    }
-    if let (Some(lasts), Some(since)) = (tokens.expires_in(), kept.credentials.token_received_at) {
+    let token = read_token(kept).filter(|token| refused != Some(token))?;
+    let lasts = kept.credentials.token_response.as_ref()?.expires_in();
+    if let (Some(lasts), Some(since)) = (lasts, kept.credentials.token_received_at) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let left = (Duration::from_secs(since) + lasts).saturating_sub(now);
+        let left = Duration::from_secs(since).saturating_add(lasts).saturating_sub(now);
         if left < EXPIRES_SOON {
             return None;
         }
     }
-    Some(token.clone())
+    Some(token)
+}
+
+fn read_token(kept: &KeptLogin) -> Option<String> {
+    kept.credentials.token_response.as_ref().map(|tokens| tokens.access_token().secret().clone())
 }
 
 /// Renews the token, and keeps the new one.
 async fn renew_token(at: &ServerAddress, file: &TokenFile, kept: &KeptLogin) -> Result<(), FailedLogin> {
-    let failed = |fault| FailedLogin::from_fault(&fault);
-    let mut manager = open_manager(at).await?;
-    manager.set_credential_store(LoginStore::new(at, file, kept.client_secret.clone()));
-    if !manager.initialize_from_store().await.map_err(failed)? {
+    let mut steps = LoginSteps::new(at).await?;
+    steps.manager.set_credential_store(LoginStore::new(at, file, kept.client_secret.clone()));
+    let is_kept = steps.manager.initialize_from_store().await;
+    if !is_kept.map_err(|fault| steps.describe(&fault))? {
         let words = "the server names another authorization server than at the login";
         return Err(FailedLogin::Refused(words.to_owned()));
     }
     if let Some(secret) = &kept.client_secret {
-        let client = OAuthClientConfig::new(&kept.credentials.client_id, at.url());
-        manager.configure_client(client.with_client_secret(secret)).map_err(failed)?;
+        let client = OAuthClientConfig::new(&kept.credentials.client_id, at.url()).with_client_secret(secret);
+        steps.manager.configure_client(client).map_err(|fault| steps.describe(&fault))?;
     }
-    manager.refresh_token().await.map(drop).map_err(failed)
-}
-
-/// The library's part of a login at a server, with our client.
-pub(super) async fn open_manager(at: &ServerAddress) -> Result<AuthorizationManager, FailedLogin> {
-    let http = LoginHttp::new(at).await.map_err(FailedLogin::NoAnswer)?;
-    let manager = AuthorizationManager::new_with_oauth_http_client(at.url(), Arc::new(http)).await;
-    manager.map_err(|fault| FailedLogin::from_fault(&fault))
+    steps.manager.refresh_token().await.map(drop).map_err(|fault| steps.describe(&fault))
 }

@@ -27,14 +27,18 @@ pub enum FailedLogin {
 }
 
 impl FailedLogin {
-    /// What the library says, in the words of a login.
-    pub(super) fn from_fault(fault: &AuthError) -> FailedLogin {
-        let words = describe_fault(fault);
+    /// What the library says, in the words of a login. `request` is why a request had no answer that can be used.
+    pub(super) fn from_fault(fault: &AuthError, request: Option<&str>) -> FailedLogin {
+        let words = describe_fault(fault, request);
         match fault {
+            // The authorization server did not refuse: it gave no answer.
+            AuthError::TokenExchangeFailed(_) | AuthError::RegistrationFailed(_) if request.is_some() => {
+                FailedLogin::NoAnswer(words)
+            }
             AuthError::CredentialStoreError(words) => FailedLogin::NoFile(words.clone()),
             AuthError::NoAuthorizationSupport => FailedLogin::NoLogin(words),
-            AuthError::RegistrationFailed(_) => FailedLogin::NoClient(words),
-            AuthError::AuthorizationFailed(_)
+            AuthError::RegistrationFailed(_)
+            | AuthError::AuthorizationFailed(_)
             | AuthError::TokenExchangeFailed(_)
             | AuthError::TokenRefreshRejected(_)
             | AuthError::AuthorizationRequired => FailedLogin::Refused(words),
@@ -44,7 +48,7 @@ impl FailedLogin {
 }
 
 /// A fault with its causes, on one line. Words of a server are shortened.
-fn describe_fault(fault: &AuthError) -> String {
+fn describe_fault(fault: &AuthError, request: Option<&str>) -> String {
     let mut words = fault.to_string();
     let mut cause = fault.source();
     while let Some(inner) = cause {
@@ -55,5 +59,13 @@ fn describe_fault(fault: &AuthError) -> String {
         }
         cause = inner.source();
     }
-    words.chars().take(LOGIN_WORDS).collect::<String>().escape_debug().to_string()
+    if let Some(request) = request.filter(|request| !words.contains(request)) {
+        words = format!("{words}: {request}");
+    }
+    make_line(&words)
+}
+
+/// The beginning of what others say, on one line.
+pub(super) fn make_line(words: &str) -> String {
+    words.chars().take(LOGIN_WORDS).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
 }
