@@ -71,7 +71,7 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         "mcp.refused" "a server refused a call, or a form came from another sender" try "what the server says";
         "mcp.tool-failed" "a tool says that it failed" try "what the tool says";
         "mcp.unknown-tool" "no pinned tool takes the element" try "`systole mcp pin`, if the server has it now";
-        "mcp.unreachable" "there is no usable answer from an MCP server" try "start the server by hand, as the file has it; `systole doctor` tries it";
+        "mcp.unreachable" "there is no usable answer from an MCP server" try "start the server by hand, as the file has it, or log in at its address with `systole mcp login`; `systole doctor` tries it";
     },
     // The server may ask a person several times.
     defaults: KindDefaults {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::client::{McpConnection, NoConnection, Revision, ServerAddress};
+use crate::client::{KeyedServer, McpConnection, NoConnection, Revision, ServerAddress};
 use crate::login::TokenFile;
 
 /// The variable with the name of the listener, which every program of an organism has.
@@ -72,7 +72,7 @@ pub(crate) struct StartedServer {
 /// The way to a server.
 pub(crate) enum ReachedServer {
     Streams(ChildStdout, ChildStdin),
-    Address(ServerAddress),
+    Address(KeyedServer),
 }
 
 impl ReachedServer {
@@ -81,7 +81,7 @@ impl ReachedServer {
             ReachedServer::Streams(stdout, stdin) => {
                 McpConnection::connect_over(stdout, stdin, revision).await
             }
-            ReachedServer::Address(address) => McpConnection::connect_to(address, revision).await,
+            ReachedServer::Address(server) => McpConnection::connect_to(server, revision).await,
         }
     }
 }
@@ -96,9 +96,10 @@ impl StartedServer {
                 let address = ServerAddress::parse(url, key.as_deref());
                 let address = address.map_err(|fault| format!("mcp.unreachable: {url}: {fault}"))?;
                 // This program runs in the organism's folder.
-                let address = address.with_login(listener, TokenFile::of_listener(Path::new(""), listener));
+                let file = TokenFile::of_listener(Path::new(""), listener);
+                let server = KeyedServer::with_login(address, listener, file);
                 let process = ServerProcess { child: None };
-                return Ok(StartedServer { process, reached: ReachedServer::Address(address) });
+                return Ok(StartedServer { process, reached: ReachedServer::Address(server) });
             }
         };
         let (program, arguments) = run.split_first().ok_or("no server is named")?;

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::SetOnce;
 
 use super::hearing::ServerHearing;
-use super::http::{BoundedHttp, ServerAddress};
+use super::http::{BoundedHttp, KeyedServer};
 use super::wire::{ServerLines, WireEnd};
 use crate::limits::{self, TOOL_PAGES, TOOLS};
 
@@ -110,10 +110,10 @@ impl McpConnection {
     /// # Errors
     /// If the server does not answer in time, or not as the protocol says.
     pub async fn connect_to(
-        address: ServerAddress,
+        server: impl Into<KeyedServer>,
         revision: Revision,
     ) -> Result<McpConnection, NoConnection> {
-        let client = BoundedHttp::new(address).map_err(NoConnection::Unreachable)?;
+        let client = BoundedHttp::new(server.into()).map_err(NoConnection::Unreachable)?;
         let mut settings =
             StreamableHttpClientTransportConfig::default().max_sse_event_size(limits::WHOLE_BYTES);
         let mut again = ExponentialBackoff::default();

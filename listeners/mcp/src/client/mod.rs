@@ -13,5 +13,5 @@ pub use calling::{AskedCall, SentCall, ToolCallEnd, ToolCallFault};
 pub use connection::{McpConnection, NoConnection, Revision};
 pub use hearing::PersonQuestion;
 pub(crate) use http::is_here;
-pub use http::{AddressFault, ServerAddress};
+pub use http::{AddressFault, KeyedServer, ServerAddress};
 pub use wire::WireEnd;

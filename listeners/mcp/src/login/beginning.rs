@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use rmcp::transport::auth::{AuthorizationMetadataSource, OAuthClientConfig};
 use systole_http::{HttpAddress, HttpClient};
 
@@ -131,7 +131,7 @@ async fn ask_for_challenge(at: &ServerAddress) -> Result<Option<Option<String>>,
     let answer = client.send_request(&at.to, request, CONNECT, STEP).await;
     let answer = answer.map_err(|fault| FailedLogin::NoAnswer(fault.describe(&at.to)))?;
     let challenge = answer.headers.get(WWW_AUTHENTICATE).and_then(|header| header.to_str().ok());
-    Ok((answer.status == 401).then(|| challenge.map(str::to_owned)))
+    Ok((answer.status == StatusCode::UNAUTHORIZED).then(|| challenge.map(str::to_owned)))
 }
 
 /// The host of the address that a browser is to open. A server that names no page of the web is refused, because the

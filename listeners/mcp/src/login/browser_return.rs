@@ -3,11 +3,11 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::words::make_line;
@@ -93,17 +93,21 @@ impl BrowserReturn {
     /// If none comes in time.
     pub async fn wait(self, is_meant: impl Fn(&LoginAnswer) -> bool) -> io::Result<LoginAnswer> {
         let (found, mut answers) = mpsc::channel(1);
-        let places = Arc::new(Semaphore::new(BROWSER_CONNECTIONS));
         let accepting = async {
+            let mut open = JoinSet::new();
             loop {
-                let Ok(place) = places.clone().acquire_owned().await else { return };
-                let Ok((stream, _)) = self.listener.accept().await else { continue };
+                // One that says nothing in time has said nothing.
+                while open.len() >= BROWSER_CONNECTIONS {
+                    open.join_next().await;
+                }
+                let stream = match self.listener.accept().await {
+                    Ok((stream, _)) => stream,
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                    Err(error) => return error,
+                };
                 let found = found.clone();
-                tokio::spawn(async move {
-                    // A browser that says nothing in time has said nothing.
-                    let _late = timeout(BROWSER_REQUEST, answer_browser(stream, &found)).await;
-                    drop(place);
-                });
+                open.spawn(timeout(BROWSER_REQUEST, async move { answer_browser(stream, &found).await }));
+                while open.try_join_next().is_some() {}
             }
         };
         let choosing = async {
@@ -117,7 +121,7 @@ impl BrowserReturn {
         };
         let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer came from the browser");
         tokio::select! {
-            () = accepting => Err(late()),
+            error = accepting => Err(error),
             answer = timeout(IN_BROWSER, choosing) => answer.ok().flatten().ok_or_else(late),
         }
     }

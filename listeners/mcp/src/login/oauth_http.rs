@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::Request;
+use hyper::{Request, StatusCode};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use systole_http::{BodyPart, HttpAddress, HttpClient, is_public};
 use tokio::net::lookup_host;
@@ -73,12 +73,13 @@ impl LoginHttp {
             }
         }
         let named = to.to_text();
-        match answer.status {
-            300..=399 => self.note_fault(format!("{named} redirects, which is not followed")),
-            status @ 500.. => self.note_fault(format!("{named} answers {status}")),
-            _ => {}
+        let status = StatusCode::from_u16(answer.status).map_err(|fault| fault.to_string())?;
+        if status.is_redirection() {
+            self.note_fault(format!("{named} redirects, which is not followed"));
+        } else if status.is_server_error() {
+            self.note_fault(format!("{named} answers {}", status.as_u16()));
         }
-        let mut whole = oauth2::http::Response::builder().status(answer.status);
+        let mut whole = oauth2::http::Response::builder().status(status);
         if let Some(headers) = whole.headers_mut() {
             *headers = answer.headers;
         }

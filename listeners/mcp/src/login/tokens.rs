@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use oauth2::TokenResponse as _;
 use rmcp::transport::auth::OAuthClientConfig;
@@ -103,9 +103,9 @@ fn choose_token(kept: &KeptLogin, refused: Option<&str>) -> Option<String> {
     let token = read_token(kept).filter(|token| refused != Some(token))?;
     let lasts = kept.credentials.token_response.as_ref()?.expires_in();
     if let (Some(lasts), Some(since)) = (lasts, kept.credentials.token_received_at) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let left = Duration::from_secs(since).saturating_add(lasts).saturating_sub(now);
-        if left < EXPIRES_SOON {
+        // Since a clock that was set back it counts as new: the server says if it is not.
+        let age = (UNIX_EPOCH + Duration::from_secs(since)).elapsed().unwrap_or_default();
+        if lasts.saturating_sub(age) < EXPIRES_SOON {
             return None;
         }
     }

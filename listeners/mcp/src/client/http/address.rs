@@ -2,20 +2,16 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use hyper::header::HeaderValue;
 use systole_http::{HttpAddress, RootCertStore, load_web_roots};
 
-use crate::login::{LoginTokens, TokenFile};
-
-/// An address, and the key or the login for it.
+/// An address, and the key that is sent to it.
 #[derive(Clone)]
 pub struct ServerAddress {
     url: String,
     pub(crate) to: HttpAddress,
-    key: Option<ServerKey>,
-    login: Option<Arc<LoginTokens>>,
+    pub(super) key: Option<ServerKey>,
     pub(crate) roots: RootCertStore,
 }
 
@@ -54,14 +50,7 @@ impl ServerAddress {
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
         let (url, roots) = (url.to_owned(), load_web_roots());
-        Ok(ServerAddress { url, to: to.with_path(&path), key, login: None, roots })
-    }
-
-    /// The same with the tokens of a login at it, if it has no key.
-    #[must_use]
-    pub fn with_login(self, listener: &str, file: TokenFile) -> ServerAddress {
-        let login = self.key.is_none().then(|| Arc::new(LoginTokens::new(listener, file)));
-        ServerAddress { login, ..self }
+        Ok(ServerAddress { url, to: to.with_path(&path), key, roots })
     }
 
     /// The same with these roots of certificates in place of those that the web trusts.
@@ -74,51 +63,6 @@ impl ServerAddress {
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
-
-    /// The key for a request, if there is one. `refused` is one that the server did not take: the same is not given again.
-    ///
-    /// # Errors
-    /// If the token of the login cannot be read or renewed: why.
-    pub(super) async fn find_key(&self, refused: Option<&ServerKey>) -> Result<Option<ServerKey>, String> {
-        let Some(login) = &self.login else {
-            return Ok(self.key.clone().filter(|_| refused.is_none()));
-        };
-        let token = login.find_token(self, refused.map(|key| key.secret.as_str())).await?;
-        let key = token.map(|token| ServerKey::from_text(&token)).transpose();
-        key.map_err(|fault| format!("the token of the login cannot be sent: {fault}"))
-    }
-
-    /// What to do about a server that takes no request without a key, or not with this one.
-    pub(super) fn describe_fix(&self, has_key: bool) -> String {
-        match (&self.login, has_key) {
-            (None, _) => "the key is missing or wrong; key_env names its variable".to_owned(),
-            (Some(login), false) => {
-                format!("it wants a login; try: {}, or name a key with key_env", login.command())
-            }
-            (Some(login), true) => format!("it does not take the login any more; try: {}", login.command()),
-        }
-    }
-
-    /// What to do about a server to which the key or the login does not give enough rights; `missing` are those that it
-    /// names.
-    pub(super) fn describe_rights(&self, missing: Option<&str>) -> String {
-        match (&self.login, missing) {
-            (Some(login), Some(missing)) => {
-                format!("the login lacks {missing:?}; try: {}", login.wider_command(missing))
-            }
-            (Some(_), None) => "the login does not allow this".to_owned(),
-            (None, _) => "the key does not allow this".to_owned(),
-        }
-    }
-
-    /// The words without the key.
-    pub(super) fn hide_key(&self, words: &str) -> String {
-        match (&self.key, &self.login) {
-            (Some(key), _) => words.replace(&key.secret, "[key]"),
-            (None, Some(login)) => login.hide_secrets(words),
-            (None, None) => words.to_owned(),
-        }
-    }
 }
 
 impl fmt::Debug for ServerAddress {
@@ -128,7 +72,7 @@ impl fmt::Debug for ServerAddress {
 }
 
 impl ServerKey {
-    fn from_text(text: &str) -> Result<ServerKey, AddressFault> {
+    pub(super) fn from_text(text: &str) -> Result<ServerKey, AddressFault> {
         let secret = text.trim().to_owned();
         if secret.is_empty() {
             return Err(AddressFault::Key);
@@ -167,7 +111,6 @@ mod tests {
         assert!(matches!(read("https://me:word@a.example/"), Err(AddressFault::NoAddress(_))));
         let with_key = ServerAddress::parse("https://a.example/", Some(" s3cret\n")).unwrap();
         assert!(!format!("{with_key:?}").contains("s3cret"));
-        assert_eq!(with_key.hide_key("bad token s3cret!"), "bad token [key]!");
         for key in ["", " ", "a\nb"] {
             assert_eq!(
                 ServerAddress::parse("https://a/", Some(key)).unwrap_err(),

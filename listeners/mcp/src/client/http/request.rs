@@ -11,7 +11,7 @@ use http_body_util::Full;
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE,
 };
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -20,7 +20,8 @@ use sse_stream::{Error as SseError, Sse};
 use systole_http::{BodyPart, FailedRequest, HttpAnswer, HttpClient};
 use tokio::time::Instant;
 
-use super::address::{ServerAddress, ServerKey};
+use super::address::ServerKey;
+use super::keys::KeyedServer;
 use super::stream::{ServerEvents, into_stream};
 use crate::client::wire::show_line;
 use crate::limits::{CONNECT, ERROR_BYTES, SHOWN_BYTES, SILENCE, STEP, WHOLE_BYTES};
@@ -40,7 +41,7 @@ type TransportFault = StreamableHttpError<HttpFault>;
 #[derive(Clone)]
 pub(in crate::client) struct BoundedHttp {
     client: HttpClient,
-    at: Arc<ServerAddress>,
+    server: Arc<KeyedServer>,
 }
 
 impl BoundedHttp {
@@ -48,13 +49,18 @@ impl BoundedHttp {
     ///
     /// # Errors
     /// If this machine has no TLS.
-    pub(in crate::client) fn new(at: ServerAddress) -> Result<BoundedHttp, String> {
-        let client = HttpClient::new(at.roots.clone(), None).map_err(|fault| format!("no TLS: {fault}"))?;
-        Ok(BoundedHttp { client, at: Arc::new(at) })
+    pub(in crate::client) fn new(server: KeyedServer) -> Result<BoundedHttp, String> {
+        let client =
+            HttpClient::new(server.at.roots.clone(), None).map_err(|fault| format!("no TLS: {fault}"))?;
+        Ok(BoundedHttp { client, server: Arc::new(server) })
     }
 
     fn build_fault(&self, words: &str) -> TransportFault {
-        TransportFault::Client(HttpFault(format!("{}: {}", self.at.to.to_text(), self.at.hide_key(words))))
+        TransportFault::Client(HttpFault(format!(
+            "{}: {}",
+            self.server.at.to.to_text(),
+            self.server.hide_key(words)
+        )))
     }
 
     /// Sends a request, and refuses what no server may answer.
@@ -76,13 +82,14 @@ impl BoundedHttp {
             let session = HeaderValue::from_str(session);
             headers.insert(SESSION, session.map_err(|_| self.build_fault("its session id is no header"))?);
         }
-        let key = self.at.find_key(None).await.map_err(|words| self.build_fault(&words))?;
+        let key = self.server.find_key(None).await.map_err(|words| self.build_fault(&words))?;
         let answer = self.send_with(&request, key.as_ref()).await?;
-        if answer.status == 401
+        if answer.status == StatusCode::UNAUTHORIZED
             && let Some(refused) = &key
         {
             // It did nothing yet, so the same request may go again with a renewed token.
-            let renewed = self.at.find_key(Some(refused)).await.map_err(|words| self.build_fault(&words))?;
+            let renewed =
+                self.server.find_key(Some(refused)).await.map_err(|words| self.build_fault(&words))?;
             if let Some(renewed) = renewed {
                 let answer = self.send_with(&request, Some(&renewed)).await?;
                 return self.judge_status(answer, session, true);
@@ -101,8 +108,8 @@ impl BoundedHttp {
         if let Some(key) = key {
             request.headers_mut().insert(AUTHORIZATION, key.sent.clone());
         }
-        let answer =
-            self.client.send_request(&self.at.to, request, CONNECT, SILENCE).await.map_err(|fault| {
+        let answer = self.client.send_request(&self.server.at.to, request, CONNECT, SILENCE).await.map_err(
+            |fault| {
                 self.build_fault(&match fault {
                     FailedRequest::NoConnection(why) => format!("no connection: {why}"),
                     FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
@@ -110,7 +117,8 @@ impl BoundedHttp {
                     FailedRequest::TooLate => "the request was sent, and no answer came in time".to_owned(),
                     FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
                 })
-            })?;
+            },
+        )?;
         Ok(answer)
     }
 
@@ -127,10 +135,10 @@ impl BoundedHttp {
                 let words = format!("it redirects to {to:?}, which is not followed; write that address");
                 Err(self.build_fault(&words))
             }
-            401 => Err(self.build_fault(&format!("it answers 401: {}", self.at.describe_fix(has_key)))),
+            401 => Err(self.build_fault(&format!("it answers 401: {}", self.server.describe_fix(has_key)))),
             403 => {
                 let challenge = answer.headers.get(WWW_AUTHENTICATE).and_then(|header| header.to_str().ok());
-                let rights = self.at.describe_rights(challenge.and_then(find_missing_scope));
+                let rights = self.server.describe_rights(challenge.and_then(find_missing_scope));
                 Err(self.build_fault(&format!("it answers 403: {rights}")))
             }
             404 if session.is_some() => Err(TransportFault::SessionExpired),
