@@ -20,6 +20,7 @@ mod gone;
 mod growth;
 mod house;
 mod kills;
+mod langchain;
 mod nonce;
 mod notes;
 mod picture;
