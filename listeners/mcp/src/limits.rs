@@ -37,6 +37,18 @@ pub(crate) const BROWSER_CONNECTIONS: usize = 16;
 pub(crate) const LOGIN_BYTES: usize = 1 << 20;
 /// Letters of what went wrong.
 pub(crate) const LOGIN_WORDS: usize = 600;
+/// Letters of one right.
+pub(crate) const SCOPE_LETTERS: usize = 200;
+/// Rights that are asked for.
+pub(crate) const SCOPES: usize = 64;
+/// Requests for the beginning of a login, for its end, and for one renewal: four times what a usual one needs.
+pub(crate) const LOGIN_REQUESTS: usize = 40;
+/// How long they may take together.
+pub(crate) const LOGIN_STEPS: Duration = Duration::from_secs(90);
+/// How long until the lock of the tokens is tried again.
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// Logins whose secrets no words may hold: the newest ones.
+pub(crate) const SEEN_LOGINS: usize = 3;
 /// How long before its end a token is renewed.
 pub(crate) const EXPIRES_SOON: Duration = Duration::from_secs(30);
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -19,7 +19,6 @@ use crate::cli::local_organism;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
-use crate::cli::system_faults;
 use crate::cli::typed_lines::read_lines;
 use systole_config::{self as config, McpServer};
 
@@ -103,9 +102,7 @@ impl LoginCommand {
     }
 
     async fn log_in(&self, order: LoginOrder, screen: Screen) -> Result<(), CommandExit> {
-        let page = order.file.make_page_place().map_err(|error| {
-            system_faults::report_unwritten(screen, Path::new(order.file.name()), "the tokens", &error)
-        })?;
+        let page = LoginPage(order.file.find_page());
         let back = BrowserReturn::listen(self.port).await.map_err(|error| {
             let port = self.port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
             let words = format!("{port} of this machine cannot be used: {}", describe_error(&error));
@@ -118,20 +115,21 @@ impl LoginCommand {
         let back_to = back.address();
         let begun =
             begin_login(order, &back_to).await.map_err(|fault| self.report(screen, &fault, &back_to))?;
-        let is_opened = self.show_address(&begun, &page, screen);
-        let answer = self.wait_for_answer(&begun, back, is_opened, screen).await;
-        // It led a browser there, and holds nothing that is needed any more.
-        let _gone = fs::remove_file(&page);
-        begun.finish(&answer?).await.map_err(|fault| self.report(screen, &fault, &back_to))
+        self.show_address(&begun, &page.0, screen);
+        let answer = self.wait_for_answer(&begun.state, back, screen).await?;
+        drop(page);
+        begun.finish(&answer).await.map_err(|fault| self.report(screen, &fault, &back_to))
     }
 
     /// Shows where to log in, and opens a browser there if this machine has one.
-    fn show_address(&self, begun: &BegunLogin, page: &Path, screen: Screen) -> bool {
+    fn show_address(&self, begun: &BegunLogin, page: &Path, screen: Screen) {
         let rights = match begun.scopes.as_slice() {
             [] => String::new(),
             scopes => format!(", for the rights {}", scopes.join(" ")),
         };
-        screen.say(format!("{} wants a login at {}{rights}", self.name, begun.host));
+        let giver = begun.token_host.iter().map(|host| format!(", whose tokens come from {host}"));
+        let giver: String = giver.collect();
+        screen.say(format!("{} wants a login at {}{giver}{rights}", self.name, begun.host));
         let opened = match self.no_browser {
             true => None,
             false => open_browser(screen, page, &begun.address),
@@ -145,18 +143,16 @@ impl LoginCommand {
             });
             screen.show(&begun.address);
         }
-        opened.is_some()
     }
 
     /// Waits for the answer: from a browser of this machine, or typed.
     async fn wait_for_answer(
         &self,
-        begun: &BegunLogin,
+        state: &str,
         back: BrowserReturn,
-        is_opened: bool,
         screen: Screen,
     ) -> Result<LoginAnswer, CommandExit> {
-        let typing = self.no_browser || (!is_opened && std::io::stdin().is_terminal());
+        let typing = self.no_browser || std::io::stdin().is_terminal();
         if typing && !screen.json {
             screen.say("if it cannot come back here, enter the address that it ends at, or the code");
         }
@@ -164,7 +160,8 @@ impl LoginCommand {
             let mut lines = if typing { read_lines() } else { return std::future::pending().await };
             while let Some(line) = lines.recv().await {
                 match LoginAnswer::from_line(&line) {
-                    Some(answer) => return answer,
+                    Some(answer) if answer.is_to(state) => return answer,
+                    Some(_) => screen.say("that is the answer to another login"),
                     None => screen.say("that is neither an address with a code nor a code"),
                 }
             }
@@ -172,7 +169,7 @@ impl LoginCommand {
         };
         tokio::select! {
             answer = typed => Ok(answer),
-            answer = back.wait(|answer| begun.is_meant(answer)) => answer.map_err(|error| {
+            answer = back.wait(state) => answer.map_err(|error| {
                 let again = format!("systole mcp login {}", self.name);
                 screen.fail_with(CommandExit::Unavailable, describe_error(&error), again)
             }),
@@ -203,6 +200,16 @@ impl LoginCommand {
             }
         };
         screen.fail_with(exit, format!("{name}: {fault}"), fix)
+    }
+}
+
+/// The page that leads a browser to a login. It is removed when the login has its answer, or none comes.
+struct LoginPage(PathBuf);
+
+impl Drop for LoginPage {
+    fn drop(&mut self) {
+        // There is none if no browser was opened.
+        let _gone = fs::remove_file(&self.0);
     }
 }
 

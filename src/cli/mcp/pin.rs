@@ -89,7 +89,7 @@ impl PinCommand {
             let needed = write_sandbox_line(server, &program.directory, &words);
             screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
                 // The server's own words say it already.
-                (true, ..) if words.contains("try: systole mcp login") => return exit,
+                (true, ..) if words.contains("systole mcp login") => return exit,
                 (true, ..) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
                 (false, Some(line), _) => format!(
                     "  try: {line} at listeners.{name}, which gives it what it names; with write in place of read \

@@ -1,14 +1,26 @@
 """An MCP server that wants a login, and its authorization server, which behave as the file in the first argument says. It
 prints its port. Each request is noted in the file of the second argument: its path and its key."""
+import itertools
 import json
 import sys
 import threading
+import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HOW, NOTES = sys.argv[1:3]
 PAGES = {"file": "file:///etc/passwd", "clear": "http://a.example/authorize", "option": "--version",
          "script": "javascript:alert(1)"}
+
+
+NUMBERS = itertools.count(1)
+RESULTS = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                   "serverInfo": {"name": "t", "version": "1"}},
+    "tools/list": {"tools": [{"name": "echo", "description": "Says it again.",
+                              "inputSchema": {"type": "object", "properties": {"message": {"type": "string"}}}}]},
+    "tools/call": {"content": [{"type": "text", "text": "hi"}]},
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -30,17 +42,28 @@ class Handler(BaseHTTPRequestHandler):
         with open(HOW, encoding="utf-8") as file:
             how = file.read().strip()
         length = int(self.headers.get("Content-Length", 0))
-        self.rfile.read(length)
+        body = self.rfile.read(length)
         path, _, query = self.path.partition("?")
         with open(NOTES, "a", encoding="utf-8") as file:
-            file.write(f"{path} {self.headers.get('Authorization', 'no key')}\n")
+            grant = urllib.parse.parse_qs(body.decode()).get("grant_type", [""])[0] if path == "/token" else ""
+            file.write(f"{path} {grant} {self.headers.get('Authorization', 'no key')}\n")
         here = f"http://127.0.0.1:{self.server.server_port}"
+        if how == "lost":
+            return self.answer(404, b"nothing here")
         if path == "/mcp":
-            named = f'Bearer resource_metadata="{here}/.well-known/oauth-protected-resource/mcp"'
-            return self.answer(401, {}, WWW_Authenticate=named)
+            return self.answer_mcp(how, here, json.loads(body) if body else {})
+        if how == "gone":
+            return self.token() if path == "/token" else self.answer(404, {})
         if path.startswith("/.well-known/oauth-protected-resource"):
             other = "http://127.0.0.1:1" if how == "another" else here
-            return self.answer(200, {"resource": f"{other}/mcp", "authorization_servers": [here]})
+            named = {"mixup": [f"{here}/x/.well-known/y"], "many": [f"{here}/{n}" for n in range(2000)]}
+            scopes = ["read", "a\nerror: forged", "b c"] if how == "forged" else ["read"]
+            return self.answer(200, {"resource": f"{other}/mcp", "authorization_servers": named.get(how, [here]),
+                                     "scopes_supported": scopes})
+        if how == "many":
+            return self.answer(404, {})
+        if path.startswith("/x/"):
+            return self.describe("issuer", here)
         if path.startswith("/.well-known/"):
             return self.describe(how, here)
         if path == "/register":
@@ -57,9 +80,40 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, b"<html>log in first</html>", Content_Type="text/html")
         if path == "/token" and how == "token-refused":
             return self.answer(400, {"error": "invalid_grant", "error_description": "the code has expired"})
+        if path == "/token" and how == "forgotten" and grant == "refresh_token":
+            return self.answer(401, {"error": "invalid_client"})
         if path == "/token":
-            return self.answer(200, {"access_token": "s3cret-token", "token_type": "Bearer", "expires_in": 3600})
+            if how == "slow":
+                time.sleep(3)
+            return self.token(how == "short")
         return self.answer(404, {})
+
+    def token(self, is_short=False):
+        number = next(NUMBERS)
+        token = {"access_token": f"token-{number}-" + "s3cret" * 40, "token_type": "Bearer", "expires_in": 20}
+        self.answer(200, token if is_short else {**token, "expires_in": 0, "refresh_token": f"again-{number}-s3cret"})
+
+    def answer_mcp(self, how, here, asked):
+        key = self.headers.get("Authorization")
+        if not key or how == "refuses":
+            named = f'Bearer resource_metadata="{here}/.well-known/oauth-protected-resource/mcp"'
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("WWW-Authenticate", named)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        if how == "echo":
+            return self.answer(400, ("x" * 100 + key).encode())
+        if how == "rights":
+            wants = 'Bearer error="insufficient_scope", scope="write $(touch pwned)`id`"'
+            return self.answer(403, {}, WWW_Authenticate=wants)
+        if asked.get("method") in RESULTS:
+            return self.answer(200, {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS[asked["method"]]},
+                               Content_Type="application/json")
+        if "id" not in asked:
+            return self.answer(202, b"")
+        error = {"code": -32601, "message": "not here"}
+        return self.answer(200, {"jsonrpc": "2.0", "id": asked["id"], "error": error}, Content_Type="application/json")
 
     def describe(self, how, here):
         if how == "elsewhere":

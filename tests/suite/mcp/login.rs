@@ -261,21 +261,24 @@ fn g12_what_has_no_login_says_why() {
     says(&login("ticket"), 2, &["did you mean tickets?"]);
     let open = Served::python("../../../listeners/mcp/tests/suite/real_http.py", &[]);
     let house = LoginHouse::new(&open.port);
-    says(&house.systole(&LOGIN), 1, &["answers without a login", "systole mcp pin tickets"]);
+    says(&house.systole(&LOGIN), 1, &["says nothing about a login", "systole mcp pin tickets"]);
 }
 
-#[test]
-fn g12_a_hostile_server_of_logins_gets_no_browser_and_no_token() {
+/// A server that wants a login, and behaves as the file `how` says; with what it was asked in `notes`.
+fn hostile() -> (LoginHouse, Served) {
     let house = LoginHouse::new("0");
     house.house.write("how", "well");
     house.house.write("notes", "");
     let at = |name: &str| house.house.path().join(name).display().to_string();
     let server = Served::python("hostile_login.py", &[&at("how"), &at("notes")]);
-    let yaml = house
-        .house
-        .read("organism.yaml")
-        .replace("127.0.0.1:0/mcp", &format!("127.0.0.1:{}/mcp", server.port));
+    let yaml = house.house.read("organism.yaml").replace(":0/mcp", &format!(":{}/mcp", server.port));
     house.house.write("organism.yaml", &yaml);
+    (house, server)
+}
+
+#[test]
+fn g12_a_hostile_server_of_logins_gets_no_browser_and_no_token() {
+    let (house, _server) = hostile();
     for (how, code, wanted) in [
         ("file", 5, "no https address, but \"file:///etc/passwd\""),
         ("clear", 5, "no https address, but \"http://a.example/authorize\""),
@@ -286,35 +289,131 @@ fn g12_a_hostile_server_of_logins_gets_no_browser_and_no_token() {
         ("garbage", 5, "none published usable metadata"),
         ("another", 5, "resource mismatch"),
         ("issuer", 5, "issuer mismatch"),
+        ("mixup", 5, "says that it is http://127.0.0.1:1, and has another address"),
+        ("many", 5, "too many others to ask"),
         ("plain", 5, "PKCE"),
+        ("lost", 1, "the server answers 404"),
         ("token-500", 5, "answers 500"),
         ("token-elsewhere", 5, "redirects, which is not followed"),
         ("token-page", 1, "Content-Type"),
         ("token-refused", 1, "the code has expired"),
     ] {
         house.house.write("how", how);
+        house.house.write("notes", "");
         let refused = house.systole(&LOGIN);
-        says(&refused, code, &[wanted, "try: systole mcp login tickets"]);
+        let fix = if how == "lost" { "systole mcp pin tickets" } else { "systole mcp login tickets" };
+        says(&refused, code, &[wanted, fix]);
+        // Only what fails behind the browser opened one.
+        assert_eq!(house.house.read("notes").contains("/authorize"), how.starts_with("token-"), "{how}");
         assert!(!format!("{refused:?}").contains("the-c0de"), "{refused:?}");
+        assert!(house.house.read("notes").lines().count() < 60, "{how}");
         assert!(!house.token_file().exists(), "{how}");
     }
-    house.house.write("how", "well");
-    says(&house.systole(&LOGIN), 0, &["logged in"]);
-    says(
-        &house.systole(&["mcp", "pin"]),
-        5,
-        &["does not take the login any more; try: systole mcp login tickets"],
-    );
-    assert!(house.house.read("notes").contains("/mcp Bearer s3cret-token"));
+    house.house.write("how", "forged");
+    let forged = house.systole(&LOGIN);
+    says(&forged, 0, &["for the rights read\n", "logged in"]);
     // The token is for this address. Another one gets nothing, not even on the same machine.
+    house.house.write("how", "well");
     house.house.write("notes", "");
+    let yaml = house.house.read("organism.yaml");
     house.house.write("organism.yaml", &yaml.replace("/mcp\n", "/mcp?other\n"));
     says(&house.systole(&["mcp", "pin"]), 5, &["it wants a login; try: systole mcp login tickets"]);
-    assert!(!house.house.read("notes").contains("s3cret-token"));
+    assert!(!house.house.read("notes").contains("s3cret"));
     house.house.write("organism.yaml", &yaml);
     std::fs::write(house.token_file(), "{\"address\"").unwrap();
     says(&house.systole(&["mcp", "pin"]), 5, &["token is damaged; try: systole mcp login tickets"]);
+    // What cannot be kept is not asked for, and no other file is touched.
+    std::fs::create_dir(house.token_file().with_extension("new")).unwrap();
+    house.house.write("notes", "");
+    says(&house.systole(&LOGIN), 5, &["tickets/token: ", "look at the rights of that folder"]);
+    assert_eq!(house.house.read("notes"), "");
+    std::fs::remove_dir(house.token_file().with_extension("new")).unwrap();
+    house.house.write("victim", "precious");
+    std::fs::remove_file(house.token_file().with_extension("lock")).unwrap();
+    std::os::unix::fs::symlink(house.house.path().join("victim"), house.token_file().with_extension("lock"))
+        .unwrap();
+    says(&house.systole(&LOGIN), 5, &["tickets/token: "]);
+    assert_eq!(house.house.read("victim"), "precious");
+}
+
+#[test]
+fn g12_a_renewal_gives_nothing_to_another_server_and_says_what_to_do() {
+    let (house, _server) = hostile();
     says(&house.systole(&LOGIN), 0, &["logged in"]);
+    says(&house.systole(&["mcp", "pin"]), 0, &["tickets: 1 tool"]);
+    let check = ["mcp", "pin", "--check"];
+    for (how, words) in [
+        ("gone", "the login has expired (the server names another authorization server than at the login)"),
+        ("mixup", "says that it is http://127.0.0.1:1, and has another address"),
+        ("forgotten", "invalid_client"),
+        ("token-500", "answers 500"),
+        ("refuses", "it answers 401: it does not take the login any more"),
+        ("echo", "it answers 400"),
+        ("rights", "the login lacks"),
+    ] {
+        house.house.write("how", how);
+        house.house.write("notes", "");
+        let refused = house.systole(&check);
+        let is_about_login = !matches!(how, "echo" | "rights");
+        says(&refused, 5, &[words, if is_about_login { "systole mcp login tickets" } else { "127.0.0.1" }]);
+        assert!(!refused.stderr.contains("look at key_env") || !is_about_login, "{refused:?}");
+        assert!(
+            !refused.stderr.contains("s3crets3cret") && !refused.stderr.contains("--scope"),
+            "{refused:?}"
+        );
+        let notes = house.house.read("notes");
+        assert_eq!(
+            notes.contains("/token refresh_token"),
+            !matches!(how, "gone" | "mixup"),
+            "{how}: {notes}"
+        );
+    }
+    // Where a token cannot be kept, none is asked for.
+    house.house.write("how", "well");
+    house.house.write("notes", "");
+    std::fs::create_dir(house.token_file().with_extension("new")).unwrap();
+    says(&house.systole(&check), 5, &["tickets/token: "]);
+    assert!(!house.house.read("notes").contains("/token refresh_token"));
+    std::fs::remove_dir(house.token_file().with_extension("new")).unwrap();
+    // One that cannot be renewed is used until the server refuses it.
+    house.house.write("how", "short");
+    says(&house.systole(&LOGIN), 0, &["logged in"]);
+    house.house.write("notes", "");
+    says(&house.systole(&check), 0, &["nothing changed"]);
+    assert!(!house.house.read("notes").contains("well-known"), "{}", house.house.read("notes"));
+}
+
+#[test]
+fn g12_a_renewal_is_ended_by_no_call_and_never_covers_a_new_login() {
+    let (house, _server) = hostile();
+    says(&house.systole(&LOGIN), 0, &["logged in"]);
+    says(&house.systole(&["mcp", "pin"]), 0, &["tickets: 1 tool"]);
+    let yaml =
+        house.house.read("organism.yaml").replace("    entry: true\n", "    entry: true\n    timeout: 1s\n");
+    house.house.write("organism.yaml", &yaml);
+    let organism = Running::organism(house.house.path());
+    says(&house.systole(&ECHO), 0, &["hi"]);
+    house.house.write("how", "slow");
+    house.house.write("notes", "");
+    let before = house.list_secrets();
+    assert_ne!(house.systole(&ECHO).code, Some(0), "the call is over before the renewal");
+    house.house.until(|| house.list_secrets() != before);
+    let renewals = || house.house.read("notes").matches("/token refresh_token").count();
+    assert_eq!(renewals(), 1, "{}", house.house.read("notes"));
+    // A login waits for the renewal that is under way, and its tokens are the last ones.
+    let renewal = std::thread::scope(|scope| {
+        let renewing = scope.spawn(|| house.systole(&["mcp", "pin", "--check"]));
+        house.house.until(|| renewals() == 2);
+        house.house.write("how", "well");
+        says(&house.systole(&LOGIN), 0, &["logged in"]);
+        assert!(house.house.read("notes").contains("/token authorization_code"));
+        let of_login = house.list_secrets();
+        drop(renewing.join().unwrap());
+        of_login
+    });
+    assert!(renewal[0].starts_with("token-"), "{renewal:?}");
+    says(&house.systole(&ECHO), 0, &["hi"]);
+    organism.interrupt();
 }
 
 /// The scenarios of the conformance suite of MCP about logins. What it calls an extension is not built: clients without a

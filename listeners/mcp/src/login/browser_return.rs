@@ -1,13 +1,14 @@
 //! The way back from the browser: a listener on this machine takes the one request with the answer. What else comes there is
 //! answered and changes nothing.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv4Addr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::words::make_line;
@@ -18,6 +19,7 @@ const PATH: &str = "/callback";
 /// The page for an answer, and the one for anything else.
 const CAME: (&str, &str) =
     ("200 OK", "The answer has come. The terminal says the rest; this page can be closed.");
+const OTHER: (&str, &str) = ("400 Bad Request", "This is the answer to another login. Nothing was changed.");
 const NOTHING: (&str, &str) = ("404 Not Found", "There is nothing here.");
 
 /// What the browser brought.
@@ -32,6 +34,12 @@ pub struct LoginAnswer {
 }
 
 impl LoginAnswer {
+    /// Whether it answers that login. A code that a person typed has no state: it came by her own hand.
+    #[must_use]
+    pub fn is_to(&self, state: &str) -> bool {
+        self.state.as_deref().is_none_or(|of| of == state)
+    }
+
     /// Reads what a person copied: the address that the browser was led to, or the code alone.
     #[must_use]
     pub fn from_line(line: &str) -> Option<LoginAnswer> {
@@ -87,48 +95,47 @@ impl BrowserReturn {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the answer that is meant. Others are counted out by `is_meant`.
+    /// Waits for the answer to the login of that state. Others change nothing.
     ///
     /// # Errors
     /// If none comes in time.
-    pub async fn wait(self, is_meant: impl Fn(&LoginAnswer) -> bool) -> io::Result<LoginAnswer> {
+    pub async fn wait(self, state: &str) -> io::Result<LoginAnswer> {
         let (found, mut answers) = mpsc::channel(1);
         let accepting = async {
-            let mut open = JoinSet::new();
+            let (mut open, mut oldest) = (JoinSet::new(), VecDeque::new());
             loop {
-                // One that says nothing in time has said nothing.
-                while open.len() >= BROWSER_CONNECTIONS {
-                    open.join_next().await;
-                }
                 let stream = match self.listener.accept().await {
                     Ok((stream, _)) => stream,
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                     Err(error) => return error,
                 };
-                let found = found.clone();
-                open.spawn(timeout(BROWSER_REQUEST, async move { answer_browser(stream, &found).await }));
                 while open.try_join_next().is_some() {}
-            }
-        };
-        let choosing = async {
-            loop {
-                match answers.recv().await {
-                    Some(answer) if is_meant(&answer) => return Some(answer),
-                    Some(_) => {}
-                    None => return None,
+                oldest.retain(|one: &AbortHandle| !one.is_finished());
+                // Who opens many and says nothing holds up no one.
+                if oldest.len() >= BROWSER_CONNECTIONS
+                    && let Some(first) = oldest.pop_front()
+                {
+                    first.abort();
                 }
+                let (found, state) = (found.clone(), state.to_owned());
+                let answering = async move { answer_browser(stream, &state, &found).await };
+                oldest.push_back(open.spawn(timeout(BROWSER_REQUEST, answering)));
             }
         };
         let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer came from the browser");
         tokio::select! {
             error = accepting => Err(error),
-            answer = timeout(IN_BROWSER, choosing) => answer.ok().flatten().ok_or_else(late),
+            answer = timeout(IN_BROWSER, answers.recv()) => answer.ok().flatten().ok_or_else(late),
         }
     }
 }
 
 /// Answers one request of a browser.
-async fn answer_browser(mut stream: TcpStream, found: &mpsc::Sender<LoginAnswer>) -> io::Result<()> {
+async fn answer_browser(
+    mut stream: TcpStream,
+    state: &str,
+    found: &mpsc::Sender<LoginAnswer>,
+) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() > BROWSER_BYTES || stream.read_buf(&mut head).await? == 0 {
@@ -136,7 +143,11 @@ async fn answer_browser(mut stream: TcpStream, found: &mpsc::Sender<LoginAnswer>
         }
     }
     let answer = read_answer(&head);
-    let (status, words) = if answer.is_some() { CAME } else { NOTHING };
+    let (status, words) = match &answer {
+        Some(answer) if answer.is_to(state) => CAME,
+        Some(_) => OTHER,
+        None => NOTHING,
+    };
     let page = format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>Systole</title>\n<p>{words}</p>\n");
     let length = page.len();
     let whole = format!(
@@ -146,7 +157,7 @@ async fn answer_browser(mut stream: TcpStream, found: &mpsc::Sender<LoginAnswer>
     );
     stream.write_all(whole.as_bytes()).await?;
     stream.shutdown().await?;
-    if let Some(answer) = answer {
+    if let Some(answer) = answer.filter(|answer| answer.is_to(state)) {
         // The login has ended: no one waits for a second answer.
         let _ended = found.send(answer).await;
     }

@@ -1,17 +1,18 @@
 //! The file with the tokens of one server. Only its owner can read it, it is replaced as a whole, and it holds for one
-//! address alone.
+//! address alone. What reads and then writes it holds its lock.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use oauth2::TokenResponse as _;
-use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::StoredCredentials;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
-use crate::client::ServerAddress;
-use crate::limits::WHOLE_BYTES;
+use crate::limits::{LOCK_PAUSE, LOGIN_STEPS, WHOLE_BYTES};
 use crate::package::install_folder;
 use crate::servers_folder::make_servers_folder;
 
@@ -29,9 +30,22 @@ pub struct TokenFile {
 pub(super) struct KeptLogin {
     /// The address that the tokens are for.
     pub(super) address: String,
+    /// Who gave them. Nobody else gets what renews them.
+    pub(super) giver: TokenGiver,
     /// The secret of a client that has one.
     pub(super) client_secret: Option<String>,
     pub(super) credentials: StoredCredentials,
+}
+
+/// An authorization server, and how it was found.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TokenGiver {
+    pub(super) issuer: Option<String>,
+    pub(super) token_endpoint: String,
+    /// What the server said when it was asked without a token.
+    pub(super) challenge: Option<String>,
+    /// Whether the MCP server is in a private network.
+    pub(super) is_private: bool,
 }
 
 impl KeptLogin {
@@ -60,6 +74,12 @@ impl TokenFile {
         &self.name
     }
 
+    /// The path of the page that leads a browser to the login, beside the tokens.
+    #[must_use]
+    pub fn find_page(&self) -> PathBuf {
+        self.path.with_file_name("login.html")
+    }
+
     /// What it holds for that address.
     pub(super) fn read_for(&self, address: &str) -> Result<Option<KeptLogin>, String> {
         let size = match fs::metadata(&self.path) {
@@ -76,81 +96,70 @@ impl TokenFile {
         Ok((kept.address == address).then_some(kept))
     }
 
-    /// Writes it anew.
-    fn write(&self, kept: &KeptLogin) -> io::Result<()> {
-        self.make_folder()?;
-        let staged = self.path.with_extension(format!("{}.new", std::process::id()));
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
-        file.write_all(&serde_json::to_vec(kept)?)?;
-        file.sync_all()?;
-        fs::rename(&staged, &self.path)
-    }
-
-    /// The path of the page that leads a browser to the login, beside the tokens.
+    /// Waits for the lock, and opens the file that will take the place of this one: what cannot be kept is not asked for.
     ///
     /// # Errors
-    /// If the folder cannot be made.
-    pub fn make_page_place(&self) -> io::Result<PathBuf> {
-        self.make_folder()?;
-        Ok(self.path.with_file_name("login.html"))
-    }
-
-    fn make_folder(&self) -> io::Result<()> {
-        make_servers_folder(&self.directory).map_err(|(_, error)| error)?;
-        self.path.parent().map_or(Ok(()), fs::create_dir_all)
-    }
-
-    /// Waits until no other process renews the tokens.
-    fn lock(&self) -> io::Result<File> {
-        self.make_folder()?;
-        let lock = File::create(self.path.with_extension("lock"))?;
-        lock.lock()?;
-        Ok(lock)
-    }
-}
-
-/// The file as the library sees it.
-pub(super) struct LoginStore {
-    file: TokenFile,
-    address: String,
-    client_secret: Option<String>,
-}
-
-impl LoginStore {
-    pub(super) fn new(at: &ServerAddress, file: &TokenFile, client_secret: Option<String>) -> LoginStore {
-        LoginStore { file: file.clone(), address: at.url().to_owned(), client_secret }
-    }
-
-    fn describe(&self, error: &dyn std::fmt::Display) -> AuthError {
-        AuthError::CredentialStoreError(format!("{}: {error}", self.file.name))
-    }
-}
-
-#[async_trait::async_trait]
-impl CredentialStore for LoginStore {
-    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        let kept = self.file.read_for(&self.address).map_err(AuthError::CredentialStoreError)?;
-        Ok(kept.map(|kept| kept.credentials))
-    }
-
-    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let (address, client_secret) = (self.address.clone(), self.client_secret.clone());
-        let kept = KeptLogin { address, client_secret, credentials };
-        self.file.write(&kept).map_err(|error| self.describe(&error))
-    }
-
-    async fn clear(&self) -> Result<(), AuthError> {
-        match fs::remove_file(&self.file.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.describe(&error)),
-            _ => Ok(()),
+    /// If it cannot be written, or another process has it for too long: in words.
+    pub async fn open_staged(&self) -> Result<StagedTokens, String> {
+        let describe = |error: io::Error| format!("{}: {error}", self.name);
+        make_servers_folder(&self.directory)
+            .map_err(|(path, error)| format!("{}: {error}", path.display()))?;
+        let folder = self.path.parent().unwrap_or(&self.directory);
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(describe)?;
+        let lock = open_private(&self.path.with_extension("lock"), false).map_err(describe)?;
+        let until = Instant::now() + 2 * LOGIN_STEPS;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    tokio::time::sleep(LOCK_PAUSE).await;
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(format!("{}.lock is held by another process", self.name));
+                }
+                Err(TryLockError::Error(error)) => return Err(describe(error)),
+            }
         }
+        let path = self.path.with_extension("new");
+        // What a killed process left there was never used.
+        let _none = fs::remove_file(&path);
+        let file = open_private(&path, true).map_err(describe)?;
+        Ok(StagedTokens { file, path, target: self.path.clone(), name: self.name.clone(), _lock: lock })
     }
+}
 
-    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let file = self.file.clone();
-        let locked = tokio::task::spawn_blocking(move || file.lock()).await;
-        let locked = locked.map_err(|error| self.describe(&error))?;
-        Ok(Some(CredentialRefreshGuard::new(locked.map_err(|error| self.describe(&error))?)))
+/// A file that will take the place of the tokens, with the lock. If it does not, it is removed.
+pub struct StagedTokens {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    name: String,
+    _lock: File,
+}
+
+impl StagedTokens {
+    /// Writes the tokens, and puts them in their place.
+    pub(super) fn keep(mut self, kept: &KeptLogin) -> Result<(), String> {
+        let written = serde_json::to_vec(kept).map_err(io::Error::from).and_then(|text| {
+            self.file.write_all(&text)?;
+            self.file.sync_all()?;
+            fs::rename(&self.path, &self.target)?;
+            self.target.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        });
+        written.map_err(|error| format!("{}: {error}", self.name))
     }
+}
+
+impl Drop for StagedTokens {
+    fn drop(&mut self) {
+        // It is gone if it took its place.
+        let _gone = fs::remove_file(&self.path);
+    }
+}
+
+/// Opens a file of the owner alone, through no link.
+fn open_private(path: &Path, is_new: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).create_new(is_new).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
 }

@@ -54,9 +54,10 @@ impl KeyedServer {
     /// names.
     pub(super) fn describe_rights(&self, missing: Option<&str>) -> String {
         match (&self.login, missing) {
-            (Some(login), Some(missing)) => {
-                format!("the login lacks {missing:?}; try: {}", login.wider_command(missing))
-            }
+            (Some(login), Some(missing)) => match login.wider_command(missing) {
+                Some(command) => format!("the login lacks {missing:?}; try: {command}"),
+                None => format!("the login lacks {missing:?}"),
+            },
             (Some(_), None) => "the login does not allow this".to_owned(),
             (None, _) => "the key does not allow this".to_owned(),
         }

@@ -137,13 +137,19 @@ impl BoundedHttp {
             }
             401 => Err(self.build_fault(&format!("it answers 401: {}", self.server.describe_fix(has_key)))),
             403 => {
-                let challenge = answer.headers.get(WWW_AUTHENTICATE).and_then(|header| header.to_str().ok());
-                let rights = self.server.describe_rights(challenge.and_then(find_missing_scope));
+                let all = answer.headers.get_all(WWW_AUTHENTICATE).iter();
+                let missing = all.filter_map(|header| header.to_str().ok()).find_map(find_missing_scope);
+                let rights = self.server.describe_rights(missing);
                 Err(self.build_fault(&format!("it answers 403: {rights}")))
             }
             404 if session.is_some() => Err(TransportFault::SessionExpired),
             _ => Ok(answer),
         }
+    }
+
+    /// The beginning of a body. A key in it is hidden first: a part of one could not be found.
+    fn show_body(&self, body: &[u8]) -> String {
+        show_line(self.server.hide_key(&String::from_utf8_lossy(body)).as_bytes())
     }
 
     /// The message of an answer that is an error, or the fault that it is.
@@ -159,7 +165,7 @@ impl BoundedHttp {
             let error = ServerJsonRpcMessage::error(error.error, Some(id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        Err(self.build_fault(&format!("it answers {status}: {}", show_line(&body))))
+        Err(self.build_fault(&format!("it answers {status}: {}", self.show_body(&body))))
     }
 
     async fn read_whole(
@@ -211,8 +217,10 @@ impl BoundedHttp {
                 match serde_json::from_slice(&body) {
                     Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
                     Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
-                    Err(why) => Err(self
-                        .build_fault(&format!("its answer is no MCP message ({why}): {}", show_line(&body)))),
+                    Err(why) => Err(self.build_fault(&format!(
+                        "its answer is no MCP message ({why}): {}",
+                        self.show_body(&body)
+                    ))),
                 }
             }
             other => Err(self.build_fault(&format!(
