@@ -45,8 +45,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         path, _, query = self.path.partition("?")
         with open(NOTES, "a", encoding="utf-8") as file:
-            grant = urllib.parse.parse_qs(body.decode()).get("grant_type", [""])[0] if path == "/token" else ""
-            file.write(f"{path} {grant} {self.headers.get('Authorization', 'no key')}\n")
+            form = dict(urllib.parse.parse_qsl(body.decode())) if path == "/token" else {}
+            grant = form.get("grant_type", "")
+            file.write(f"{path} {grant} {form.get('refresh_token', '')} {self.headers.get('Authorization', 'no key')}\n")
         here = f"http://127.0.0.1:{self.server.server_port}"
         if how == "lost":
             return self.answer(404, b"nothing here")

@@ -49,12 +49,23 @@ impl AdapterWork {
                 Err(said) => return said,
             },
         };
-        if let Err(end) = self.compared_lately().await {
-            return end;
-        }
-        match self.connection.send_call(params.clone()).await {
+        // What comes before the answer may take long too, such as a new token.
+        let sent = tokio::select! {
+            sent = self.send_compared(&params) => sent,
+            () = line.wait_for_cancel() => Err(describe_cancelled()),
+        };
+        match sent {
             Ok(call) => self.wait_for_end(&asked, &line, &params, call).await,
-            Err(fault) => describe_fault(fault).await,
+            Err(end) => end,
+        }
+    }
+
+    /// Sends a call to a server whose tools are the pinned ones.
+    async fn send_compared(&self, params: &CallToolRequestParams) -> Result<SentCall, ReplyContent> {
+        self.compared_lately().await?;
+        match self.connection.send_call(params.clone()).await {
+            Ok(call) => Ok(call),
+            Err(fault) => Err(describe_fault(fault).await),
         }
     }
 
@@ -80,7 +91,7 @@ impl AdapterWork {
                 self.waiting.ask(asked, &self.name, params, *required).await
             }
             Ok(ToolCallEnd::Asked(call)) => self.waiting.ask_in(asked, &self.name, &params.name, *call).await,
-            Ok(ToolCallEnd::Cancelled) => build_failure("mcp.cancelled", "the call was cancelled".to_owned()),
+            Ok(ToolCallEnd::Cancelled) => describe_cancelled(),
             Err(fault) => describe_fault(fault).await,
         }
     }
@@ -160,6 +171,10 @@ async fn keep_binary<'r>(
         contents.insert(place, content);
     }
     (contents, left_out)
+}
+
+fn describe_cancelled() -> ReplyContent {
+    build_failure("mcp.cancelled", "the call was cancelled".to_owned())
 }
 
 /// What a call without a result is answered with.

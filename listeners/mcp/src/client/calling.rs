@@ -12,6 +12,7 @@ use super::connection::{McpConnection, describe_plainly};
 use super::hearing::{CallRoute, PersonQuestion};
 use super::http::BROKEN_STREAM;
 use super::wire::WireEnd;
+use crate::limits;
 
 /// Why a call is cancelled.
 const UNWANTED: &str = "no longer wanted";
@@ -139,8 +140,9 @@ impl McpConnection {
                 Ok(ToolCallEnd::Asked(Box::new(AskedCall { question, call: SentCall { handle, route } })))
             }
             () = cancelled => {
-                // If the connection is over, so is the call.
-                let _over = handle.cancel(Some(UNWANTED.to_owned())).await;
+                // If the connection is over, so is the call; a server that is told late is told all the same.
+                let telling = handle.cancel(Some(UNWANTED.to_owned()));
+                let _over = tokio::time::timeout(limits::END, telling).await;
                 Ok(ToolCallEnd::Cancelled)
             }
         }

@@ -30,7 +30,7 @@ pub struct TokenFile {
 pub(super) struct KeptLogin {
     /// The address that the tokens are for.
     pub(super) address: String,
-    /// Who gave them. Nobody else gets what renews them.
+    /// Who gave them, and alone gets what renews them.
     pub(super) giver: TokenGiver,
     /// The secret of a client that has one.
     pub(super) client_secret: Option<String>,
