@@ -13,6 +13,7 @@ fn g10_langchain_has_an_entry_as_its_model() {
         "{say: Three., chunk: 3}",
         "{say: Four.}",
         "{say: Five.}",
+        "{say: Six.}",
     ];
     let house = house(&replies, OPEN);
     let organism = house.run();
@@ -28,17 +29,18 @@ fn g10_langchain_has_an_entry_as_its_model() {
     assert_eq!(client.read_line()["text"], "Three.");
     assert_eq!(client.read_line()["text"], "Four.");
     assert_eq!(client.read_line()["text"], "Five.");
+    assert_eq!(client.read_line()["text"], "Six.", "a tool that is offered need not be called");
     let refused = client.read_line();
     assert!(refused["unknown"].as_str().unwrap().contains("did you mean helper?"), "{refused}");
     assert!(
         refused["tools"].as_str().unwrap().contains("a listener of the organism does such work"),
         "{refused}"
     );
-    // The history that it sends again is one chat, and the responses are another thread.
+    // The history that it sends again is one chat; the responses and the new question have threads of their own.
     let chats = ask(&run, "GET", "/v1/threads?name=chat.", &[], "").json;
-    assert_eq!(chats["threads"].as_array().map(Vec::len), Some(1), "{chats}");
+    assert_eq!(chats["threads"].as_array().map(Vec::len), Some(2), "{chats}");
     let asked: Vec<String> = house.asked().iter().map(|asked| asked.body.to_string()).collect();
-    assert_eq!(asked.len(), 5, "a refused request asks no model");
+    assert_eq!(asked.len(), 6, "a refused request asks no model");
     assert!(asked[2].contains("first?") && asked[2].contains("Be short.") && asked[4].contains("fourth?"));
     assert!(!asked[4].contains("first?"));
     organism.interrupt();

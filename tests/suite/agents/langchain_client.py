@@ -47,4 +47,6 @@ tell(text="".join(piece.text for piece in by_response.stream(
     [HumanMessage("fifth?")], previous_response_id=fourth.response_metadata["id"])))
 unknown = ChatOpenAI(model="helpr", base_url=URL, api_key=TOKEN)
 tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-tell(unknown=refuse(lambda: unknown.invoke("x")), tools=refuse(lambda: chat.bind_tools([tool]).invoke("x")))
+tell(text=chat.bind_tools([tool]).invoke("sixth?").content)
+forced = chat.bind_tools([tool], tool_choice="f")
+tell(unknown=refuse(lambda: unknown.invoke("x")), tools=refuse(lambda: forced.invoke("x")))

@@ -434,7 +434,7 @@ fn g10_what_is_no_response_of_this_client_is_not_there() {
     }
     for (wanted, param) in [
         (json!({"input": "a", "model": "helpr"}), "model"),
-        (json!({"input": "a", "tools": [{"type": "web_search"}]}), "tools"),
+        (json!({"input": "a", "tool_choice": {"type": "web_search"}}), "tool_choice"),
         (json!({"input": [{"type": "function_call_output", "call_id": "c", "output": "o"}]}), "input"),
         (json!({"input": "a", "text": {"format": {"type": "json_object"}}}), "text"),
         (json!({"input": "a", "conversation": "conv_a", "previous_response_id": id}), "previous_response_id"),

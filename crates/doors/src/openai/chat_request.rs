@@ -154,11 +154,12 @@ pub(super) fn read_content(
 pub(super) fn find_refused(other: &Map<String, Value>) -> Option<OpenaiFault> {
     let refuse = |param, words: &str| Some(OpenaiFault::refuse_request(param, words));
     let has = |key: &str| other.get(key).filter(|value| !value.is_null());
-    let is_list = |key: &str| has(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    if is_list("tools") || is_list("functions") {
+    // A model may answer without a tool, so tools that are only offered change nothing.
+    if ["tool_choice", "function_call"].iter().any(|key| has(key).is_some_and(demands_call)) {
         return refuse(
-            "tools",
-            "tools that the caller runs are not here: a listener of the organism does such work",
+            "tool_choice",
+            "tools that the caller runs are not called: a listener of the organism does such work; leave \
+             tool_choice out",
         );
     }
     if has("n").is_some_and(|n| n.as_u64() != Some(1)) {
@@ -174,6 +175,12 @@ pub(super) fn find_refused(other: &Map<String, Value>) -> Option<OpenaiFault> {
         );
     }
     None
+}
+
+/// Whether a choice of tools leaves no answer without one.
+fn demands_call(choice: &Value) -> bool {
+    let word = choice.get("mode").unwrap_or(choice).as_str();
+    !matches!(word, Some("auto" | "none"))
 }
 
 #[cfg(test)]
@@ -210,7 +217,9 @@ mod tests {
         let with = |key: &str, value: Value| json!({"model": "m", "messages": [user("a")], key: value});
         let many: Vec<Value> = (0..2001).map(|_| user("a")).collect();
         for (body, param) in [
-            (with("tools", json!([{"type": "function"}])), "tools"),
+            (with("tool_choice", json!("required")), "tool_choice"),
+            (with("tool_choice", json!({"type": "function", "function": {"name": "f"}})), "tool_choice"),
+            (with("function_call", json!({"name": "f"})), "tool_choice"),
             (with("n", json!(2)), "n"),
             (with("logprobs", json!(true)), "logprobs"),
             (with("response_format", json!({"type": "json_object"})), "response_format"),
@@ -230,6 +239,19 @@ mod tests {
             let fault = parse(&body).unwrap_err().as_json();
             assert_eq!(fault["error"]["param"], param, "{fault}");
         }
-        assert!(parse(&with("tools", json!([]))).is_ok() && parse(&with("n", json!(1))).is_ok());
+        assert!(parse(&with("n", json!(1))).is_ok());
+    }
+
+    #[test]
+    fn g10_tools_that_are_only_offered_change_nothing() {
+        for choice in
+            [json!(null), json!("auto"), json!("none"), json!({"type": "allowed_tools", "mode": "auto"})]
+        {
+            let read = parse(&json!({
+                "model": "m", "messages": [{"role": "user", "content": "a"}],
+                "tools": [{"type": "function"}], "tool_choice": choice,
+            }));
+            assert!(read.unwrap().wanted.ignored.split(", ").any(|key| key == "tools"), "{choice}");
+        }
     }
 }

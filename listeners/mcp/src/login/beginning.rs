@@ -182,7 +182,10 @@ fn find_challenge(answer: &HttpAnswer) -> Option<String> {
 /// The host of the address that a browser is to open. A server that names no page of the web is refused, because the
 /// address goes to a program of this machine; so is a page of this machine, unless the server is here too.
 fn read_browser_host(address: &str, at: &ServerAddress) -> Result<String, FailedLogin> {
-    let is_page = |found: &HttpAddress| found.tls() || (is_here(found.host()) && is_here(at.to.host()));
+    let is_page = |found: &HttpAddress| match is_here(found.host()) {
+        true => is_here(at.to.host()),
+        false => found.tls(),
+    };
     if HttpAddress::parse(address).ok().is_some_and(|found| is_page(&found)) {
         return Ok(read_host(address));
     }

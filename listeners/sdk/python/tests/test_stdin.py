@@ -294,7 +294,8 @@ class Cancels(unittest.TestCase):
 
     def test_it_ends_when_hung_work_has_all_places(self) -> None:
         with Pump(program=HERE / "bounded.py") as pump:
-            pump.send(message("d1", task("hang")), message("d2", task(text="waits")), message("d3", task("hang")))
+            pump.send(message("d1", task("hang", "hangs")), message("d2", task(text="waits")),
+                      message("d3", task("hang", "hangs")))
             self.assertEqual(only(pump.next()).text, "waits")
             pump.send(message("d4", task(text="behind")), cancel("d4"))
             failure = pump.next()

@@ -40,7 +40,8 @@ def work(request: Task, turn: Turn) -> Done | list[Task] | list[Remark | Done] |
             barrier = BARRIERS.setdefault(request.code, threading.Barrier(n))
         barrier.wait()
     elif request.do == "hang":
-        sys.stderr.write("hangs\n")
+        if text:
+            print(text, file=sys.stderr, flush=True)
         while True:
             time.sleep(0.05)
     elif request.do == "print":

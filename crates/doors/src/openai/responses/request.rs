@@ -272,7 +272,7 @@ mod tests {
             (json!({"model": "m", "input": [{"type": "function_call_output"}]}), "input"),
             (json!({"model": "m", "input": "a", "prompt": {"id": "p"}}), "prompt"),
             (json!({"model": "m", "input": "a", "text": {"format": {"type": "json_object"}}}), "text"),
-            (json!({"model": "m", "input": "a", "tools": [{"type": "web_search"}]}), "tools"),
+            (json!({"model": "m", "input": "a", "tool_choice": "required"}), "tool_choice"),
             (json!({"model": "m", "input": "a", "previous_response_id": "resp_x"}), "previous_response_id"),
             (json!({"model": "m", "input": "a", "conversation": "other"}), "conversation"),
             (json!({"model": "m", "input": [decides, decides], "conversation": "conv_x"}), "input"),
