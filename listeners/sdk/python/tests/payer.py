@@ -28,6 +28,8 @@ def pay(request: Task, turn: Turn) -> Done:
 
 if __name__ == "__main__":
     written = Path(os.environ["PAYER_PID"])
-    written.with_suffix(".new").write_text(str(os.getpid()))
-    written.with_suffix(".new").rename(written)
+    # Several begin at once, and each has a file of its own to put there.
+    staged = written.with_suffix(f".{os.getpid()}")
+    staged.write_text(str(os.getpid()))
+    staged.rename(written)
     run()
