@@ -216,14 +216,10 @@ impl Drop for LoginPage {
 /// The address of a server that can have a login.
 fn find_address(server: &McpServer, screen: Screen) -> Result<&str, CommandExit> {
     let name = &server.name;
-    let [url] = server.command.as_slice() else {
+    let ([url], true) = (server.command.as_slice(), server.program.run.is_empty()) else {
         let words = format!("{name} is a program, and a login is for a server at an address");
         return Err(screen.refuse(words, format!("listeners: {{{name}: {{mcp: https://HOST/PATH}}}}")));
     };
-    if !server.program.run.is_empty() {
-        let words = format!("{name} is a program, and a login is for a server at an address");
-        return Err(screen.refuse(words, format!("listeners: {{{name}: {{mcp: https://HOST/PATH}}}}")));
-    }
     if server.program.adapter.iter().any(|word| word == "--key-env") {
         let words = format!("{name} has key_env, whose key is sent in place of a login");
         return Err(screen.refuse(words, format!("take key_env out of listeners.{name}")));

@@ -1,10 +1,13 @@
 //! Chat windows with the entries of an organism as their models: what they sent was recorded when a person used them, and is
 //! sent again here. Of the tools that Open WebUI offers, two are kept.
 
-use serde_json::Value;
+use std::io::{Read as _, Write as _};
 
-use super::chats::{OPEN, house};
-use crate::program::{Answer, ask, run_file};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::chats::{HELD, OPEN, house};
+use crate::program::{Answer, PATIENCE, ask, connect, head, run_file};
 use systole_organism::runfile::RunFile;
 
 const PATH: &str = "/openai/v1/chat/completions";
@@ -50,7 +53,7 @@ impl ChatWindow {
 fn use_window(recorded: &str, beside: &[&str]) {
     let mut replies = vec!["{say: A title.}", "{say: Mount Everest.}"];
     replies.extend(beside.iter().map(|_| "{say: Beside.}"));
-    replies.extend(["{say: K2.}", "{say: K2 once more.}", "{say: Elbrus.}"]);
+    replies.extend(["{say: K2.}", "{say: K2 once more.}", "{say: Elbrus.}", HELD]);
     let house = house(&replies, OPEN);
     let organism = house.run();
     let window =
@@ -84,6 +87,28 @@ fn use_window(recorded: &str, beside: &[&str]) {
     let words = refused.json["error"]["message"].as_str().unwrap();
     assert!(words.contains("image_url") && words.contains("only texts are taken here"), "{words}");
     assert_eq!(house.asked().len(), asked.len());
+    // The stop button closes the connection. The run goes on, and its answer is on record.
+    let (mut headers, body) = window.find("again");
+    let bearer = format!("Bearer {}", window.run.token.secret());
+    headers.push(("authorization", &bearer));
+    let mut stream = connect(&window.run);
+    stream.write_all(head("POST", PATH, &headers, &body.len().to_string()).as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let (mut came, mut part) = (String::new(), [0; 4096]);
+    while !came.contains("words") {
+        let read = stream.read(&mut part).unwrap();
+        assert!(read > 0, "{came}");
+        came.push_str(&String::from_utf8_lossy(&part[..read]));
+    }
+    drop(stream);
+    house.mock.release();
+    let is_whole = || {
+        house.records().iter().any(|one| String::from_utf8_lossy(&one.body).contains("And then the rest."))
+    };
+    let end = Instant::now() + PATIENCE;
+    while !is_whole() {
+        assert!(Instant::now() < end, "{}", house.told());
+    }
     organism.interrupt();
 }
 

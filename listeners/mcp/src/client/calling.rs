@@ -140,7 +140,7 @@ impl McpConnection {
                 Ok(ToolCallEnd::Asked(Box::new(AskedCall { question, call: SentCall { handle, route } })))
             }
             () = cancelled => {
-                // If the connection is over, so is the call; a server that is told late is told all the same.
+                // If the connection is over, so is the call. The cancel goes out even if it is not waited for.
                 let telling = handle.cancel(Some(UNWANTED.to_owned()));
                 let _over = tokio::time::timeout(limits::END, telling).await;
                 Ok(ToolCallEnd::Cancelled)

@@ -47,29 +47,29 @@ impl LoginHttp {
         Ok(LoginHttp { client, course: Mutex::new(LoginCourse::new()) })
     }
 
-    fn course(&self) -> MutexGuard<'_, LoginCourse> {
+    fn lock_course(&self) -> MutexGuard<'_, LoginCourse> {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins further steps: a person took her time before them.
     pub(super) fn begin_steps(&self) {
-        *self.course() = LoginCourse::new();
+        *self.lock_course() = LoginCourse::new();
     }
 
     /// Why the last request that had no answer of use had none.
     pub(super) fn take_fault(&self) -> Option<String> {
-        self.course().fault.take()
+        self.lock_course().fault.take()
     }
 
     /// Whether something was found last at the host of that address.
     pub(super) fn has_found_at(&self, address: &str) -> bool {
         let named = HttpAddress::parse(address).ok().map(|at| (at.tls(), at.to_text()));
-        named.is_some() && named == self.course().found_at
+        named.is_some() && named == self.lock_course().found_at
     }
 
     async fn answer(&self, asked: OAuthHttpRequest) -> Result<oauth2::HttpResponse, String> {
         let until = {
-            let mut course = self.course();
+            let mut course = self.lock_course();
             course.left = course.left.checked_sub(1).ok_or("the servers name too many others to ask")?;
             course.until.min(Instant::now() + STEP)
         };
@@ -100,7 +100,7 @@ impl LoginHttp {
             }
         }
         let status = StatusCode::from_u16(answer.status).map_err(|fault| fault.to_string())?;
-        let mut course = self.course();
+        let mut course = self.lock_course();
         if status.is_redirection() {
             course.fault = Some(format!("{} redirects, which is not followed", place.1));
         } else if status.is_server_error() {
@@ -123,7 +123,7 @@ impl OAuthHttpClient for LoginHttp {
             self.take_fault();
             let answered = self.answer(asked).await;
             answered.map_err(|words| {
-                self.course().fault = Some(words.clone());
+                self.lock_course().fault = Some(words.clone());
                 OAuthHttpClientError::from(words)
             })
         })

@@ -38,7 +38,7 @@ impl LoginTokens {
         LoginTokens { listener, file, seen: Mutex::default(), renewing: tokio::sync::Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, VecDeque<KeptLogin>> {
+    fn lock_seen(&self) -> MutexGuard<'_, VecDeque<KeptLogin>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +50,7 @@ impl LoginTokens {
     /// What makes a login with these rights in addition to those that it has. A person may paste it, so there is none for
     /// rights with signs that a shell reads.
     pub(crate) fn wider_command(&self, missing: &str) -> Option<String> {
-        let seen = self.seen();
+        let seen = self.lock_seen();
         let granted = seen.back().into_iter().flat_map(|kept| &kept.credentials.granted_scopes);
         let mut scopes: Vec<&str> = Vec::new();
         for scope in granted.map(String::as_str).chain(missing.split_whitespace()) {
@@ -66,7 +66,7 @@ impl LoginTokens {
 
     /// The words without anything secret.
     pub(crate) fn hide_secrets(&self, words: &str) -> String {
-        self.seen().iter().fold(words.to_owned(), |words, kept| kept.hide_secrets(&words))
+        self.lock_seen().iter().fold(words.to_owned(), |words, kept| kept.hide_secrets(&words))
     }
 
     /// The token for a request to the server, if there was a login. `refused` is one that the server did not take.
@@ -104,7 +104,7 @@ impl LoginTokens {
         let kept = self.file.read_for(at.url());
         let kept = kept.map_err(|words| format!("{words}; try: {}", self.command()))?;
         if let Some(kept) = &kept {
-            let mut seen = self.seen();
+            let mut seen = self.lock_seen();
             if seen.back().is_none_or(|last| read_token(last) != read_token(kept)) {
                 seen.push_back(kept.clone());
             }
