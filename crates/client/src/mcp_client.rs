@@ -11,6 +11,9 @@ use ureq::{Agent, Body, BodyReader};
 use super::client::build_local_agent;
 use systole_organism::runfile::Credential;
 
+/// The header with the name of a session.
+const SESSION: &str = "mcp-session-id";
+
 /// The door for MCP of an organism on this machine.
 pub struct McpClient {
     agent: Agent,
@@ -65,19 +68,23 @@ impl McpClient {
     }
 
     /// Passes a message on.
-    pub fn post_message(&self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
+    pub fn post_message(&mut self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
         let mut request = self
             .agent
             .post(&self.url)
             .header("authorization", &self.authorization)
             .header("accept", "application/json, text/event-stream")
-            .header("mcp-session-id", &self.session)
+            .header(SESSION, &self.session)
             .header("expect", "100-continue")
             .content_type("application/json");
         for (name, value) in repeat_headers(message) {
             request = request.header(name, value);
         }
         let response = request.send(message).map_err(NoDoorAnswer::from_error)?;
+        // A handshake may name the session anew.
+        if let Some(session) = response.headers().get(SESSION).and_then(|session| session.to_str().ok()) {
+            session.clone_into(&mut self.session);
+        }
         read_answer(response).map_err(NoDoorAnswer::from_error)
     }
 }
@@ -88,7 +95,7 @@ fn repeat_headers(message: &str) -> Vec<(&'static str, String)> {
     let message: Value = serde_json::from_str(message).unwrap_or_default();
     let said = |path: &str| message.pointer(path).and_then(Value::as_str);
     let version = said("/params/_meta/io.modelcontextprotocol~1protocolVersion");
-    let name = said("/params/taskId").or_else(|| said("/params/name"));
+    let name = ["/params/taskId", "/params/name", "/params/uri"].into_iter().find_map(said);
     let fields = [("mcp-protocol-version", version), ("mcp-method", said("/method")), ("mcp-name", name)];
     let shown = |text: &str| match text.bytes().all(|b| b.is_ascii_graphic()) && text.len() <= 1024 {
         true => text.to_owned(),

@@ -144,6 +144,16 @@ pub(crate) const REQUEST_ID_BYTES: usize = 256;
 pub(crate) const TOOL_NAME_BYTES: usize = 64;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
+/// Wrong answers to forms of one call, before they are shown no more.
+pub(crate) const FORM_FAULTS: usize = 5;
+/// Resources on one page of their list.
+pub(crate) const RESOURCES: usize = 100;
+/// Bytes of the text of a thread: a host puts it before its model.
+pub(crate) const RESOURCE_BYTES: usize = 256 << 10;
+/// Messages in it.
+pub(crate) const RESOURCE_TURNS: usize = 200;
+/// Characters of the address of a resource that is not there.
+pub(crate) const RESOURCE_URI: usize = 300;
 
 // Chats
 

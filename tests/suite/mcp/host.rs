@@ -61,13 +61,15 @@ pub(super) struct ModelHost {
     pub(super) headers: Vec<(&'static str, String)>,
     /// The extensions that it names.
     pub(super) extensions: Value,
+    /// Whether it shows forms.
+    shows_forms: bool,
 }
 
 impl ModelHost {
     /// A host that calls the organism of a folder with this token.
     pub(super) fn new(folder: &Path, token: &str) -> ModelHost {
         let (run, token) = (run_file(folder), token.to_owned());
-        ModelHost { run, token, headers: Vec::new(), extensions: json!({}) }
+        ModelHost { run, token, headers: Vec::new(), extensions: json!({}), shows_forms: false }
     }
 
     /// The same without roles.
@@ -78,6 +80,12 @@ impl ModelHost {
     /// The same with the extension for tasks.
     pub(super) fn with_tasks(mut self) -> ModelHost {
         self.extensions = json!({"io.modelcontextprotocol/tasks": {}});
+        self
+    }
+
+    /// The same, with a person who fills in forms.
+    pub(super) fn with_forms(mut self) -> ModelHost {
+        self.shows_forms = true;
         self
     }
 
@@ -125,14 +133,16 @@ impl ModelHost {
     /// A request of 2026-07-28.
     pub(super) fn states(&self, method: &str, params: &Value) -> Answer {
         let mut params = params.clone();
-        let own = [
-            ("protocolVersion", json!(STATELESS)),
-            ("clientCapabilities", json!({"extensions": self.extensions})),
-        ];
+        let mut capabilities = json!({"extensions": self.extensions});
+        if self.shows_forms {
+            capabilities["elicitation"] = json!({});
+        }
+        let own = [("protocolVersion", json!(STATELESS)), ("clientCapabilities", capabilities)];
         for (key, value) in own {
             params["_meta"][format!("io.modelcontextprotocol/{key}")] = value;
         }
-        let name = params["taskId"].as_str().or(params["name"].as_str()).unwrap_or("").to_owned();
+        let name = ["taskId", "name", "uri"].iter().find_map(|field| params[*field].as_str());
+        let name = name.unwrap_or("").to_owned();
         let headers =
             [("Mcp-Protocol-Version", STATELESS), ("Mcp-Method", method), ("Mcp-Name", name.as_str())];
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});

@@ -184,7 +184,7 @@ fn g3_a_held_call_becomes_a_task_that_only_its_client_sees_and_a_person_approves
 
     // The host cannot decide: it has no such tool, no input to give, and no role.
     let given = host.states("tasks/update", &json!({"taskId": id, "inputResponses": {"a1": {}}}));
-    assert!(error(&given).2.contains("only a person"), "{given:?}");
+    assert!(error(&given).2.contains("none of these answers names a form"), "{given:?}");
     let bearer = format!("Bearer {}", guest(folder.path()));
     let path = "/v1/approvals/a1";
     let forbidden = ask_as(
@@ -272,7 +272,7 @@ fn g3_requests_from_elsewhere_and_messages_of_no_form_are_refused() {
         ("[]", 400, -32600),
         ("{\"jsonrpc\": \"1.0\", \"id\": 1, \"method\": \"ping\"}", 400, -32600),
         ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"params\": 7}", 400, -32602),
-        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"resources/list\"}", 200, -32601),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"completion/complete\"}", 200, -32601),
     ] {
         let (found, told, words) = error(&host().raw("POST", body, &[]));
         assert_eq!((found, told), (status, code), "{body}: {words}");

@@ -1,7 +1,6 @@
 //! Interrupts: what waits for the client in a run, and its answers. The id of each has the hash of what it shows, so an
 //! answer counts for just that.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::CallPlace;
@@ -11,6 +10,7 @@ use super::writer::name_call;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use crate::runs::decisions::RequestDecision;
+use crate::runs::forms::{read_form, write_answer_form, write_approval_form};
 use crate::runs::requests::{name_request, read_request_name};
 use systole_api::types::DecisionOutcome;
 use systole_core::types::codes::Code;
@@ -18,8 +18,6 @@ use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
 
-/// What a rejection without a note tells the caller.
-const NO_NOTE: &str = "rejected, without a note";
 const CANCELLED: &str = "the client cancelled it";
 
 /// What waits, as the client gets it: in full, with the form of its answer.
@@ -27,7 +25,7 @@ pub(super) fn write_interrupt(organism: &Composition, run: &CallPlace, waiting: 
     let place = CallPlace { thread: waiting.thread.clone(), call: waiting.call.clone() };
     let (reason, schema) = match &waiting.about {
         RequestSubject::Approval { element, .. } => {
-            ("tool_call", write_approval_form(organism, waiting, element))
+            ("tool_call", write_approval_form(write_edited(organism, waiting, element)))
         }
         RequestSubject::Question { choices, .. } => ("input_required", write_answer_form(choices)),
     };
@@ -41,23 +39,11 @@ pub(super) fn write_interrupt(organism: &Composition, run: &CallPlace, waiting: 
     })
 }
 
-fn write_approval_form(organism: &Composition, waiting: &WaitingRequest, element: &str) -> Value {
-    let mut properties = json!({"approved": {"type": "boolean"}, "note": {"type": "string"}});
-    let taken = organism.listeners.get(&waiting.listener);
-    let taken = taken.and_then(|one| one.accepts.iter().find(|taken| &*taken.name.local == element));
-    let edited = taken.and_then(|taken| tools::find_model(organism, taken.schema)?.json_schema(element));
-    if let Some((fields, edited)) = properties.as_object_mut().zip(edited) {
-        fields.insert("editedArgs".to_owned(), edited.schema);
-    }
-    json!({"type": "object", "properties": properties, "required": ["approved"]})
-}
-
-fn write_answer_form(choices: &[String]) -> Value {
-    if choices.is_empty() {
-        return json!({"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]});
-    }
-    let choice = json!({"type": "string", "enum": choices});
-    json!({"type": "object", "properties": {"choice": choice}, "required": ["choice"]})
+/// The form of a payload that is sent instead.
+fn write_edited(organism: &Composition, waiting: &WaitingRequest, element: &str) -> Option<Value> {
+    let taken = organism.listeners.get(&waiting.listener)?;
+    let taken = taken.accepts.iter().find(|taken| &*taken.name.local == element)?;
+    Some(tools::find_model(organism, taken.schema)?.json_schema(element)?.schema)
 }
 
 /// What a client says about an interrupt.
@@ -66,19 +52,6 @@ pub(super) enum SaidAnswer {
     Decides(RequestDecision),
     /// It leaves a question without an answer: the run is stopped.
     Stops,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SentAnswer {
-    #[serde(default)]
-    approved: Option<bool>,
-    #[serde(default)]
-    note: Option<String>,
-    #[serde(default)]
-    choice: Option<String>,
-    #[serde(default)]
-    edited_args: Option<Value>,
 }
 
 /// The request that an interrupt is about.
@@ -114,23 +87,5 @@ pub(super) fn read_answer(
         let words = format!("resume: the payload for {id} is none of its responseSchema: {why}");
         Box::new(describe_unfit_request(words))
     };
-    let answer = SentAnswer::deserialize(&sent.payload).map_err(|error| refuse(error.to_string()))?;
-    let note = answer.note.filter(|note| !note.trim().is_empty());
-    Ok(SaidAnswer::Decides(match answer.approved {
-        Some(true) => {
-            let outcome = match answer.edited_args {
-                Some(_) => DecisionOutcome::Amended,
-                None => DecisionOutcome::Approved,
-            };
-            let amended = answer.edited_args.map(|edited| edited.to_string());
-            RequestDecision { amended, ..decide(outcome, note.unwrap_or_default()) }
-        }
-        Some(false) => decide(DecisionOutcome::Rejected, note.unwrap_or_else(|| NO_NOTE.to_owned())),
-        None => {
-            let words = answer.choice.or(note);
-            let words =
-                words.ok_or_else(|| refuse("it has neither approved nor choice nor note".to_owned()))?;
-            decide(DecisionOutcome::Chosen, words)
-        }
-    }))
+    Ok(SaidAnswer::Decides(read_form(request, &sent.payload).map_err(refuse)?))
 }

@@ -8,12 +8,15 @@ use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::inbound::{choose_key, keep_file};
 use crate::json_payload;
+use crate::runs::id::read_receipt;
+use crate::runs::work::read_blocking;
 use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
+use systole_queries::run_events::RunId;
 
 /// A call that has begun.
 pub(super) enum BegunCall {
@@ -21,6 +24,20 @@ pub(super) enum BegunCall {
     Open(ApiReceipt),
     /// It was refused: this is its result.
     Refused(Value),
+}
+
+/// The call that asked a person, by what its result says of it. That of another client is one that never was.
+pub(super) async fn find_asked(
+    front: &OrganismHandle,
+    client: &Name,
+    state: &str,
+) -> Result<ApiReceipt, RpcFault> {
+    let unknown = || RpcFault::refuse_params("params.requestState names no call: call without it");
+    let id = RunId::parse(state).ok_or_else(unknown)?;
+    let (reader, client) = (front.reader().clone(), client.clone());
+    let found = read_blocking(move || id.find_message(&*reader, &client)).await;
+    let found = found.map_err(|refusal| RpcFault::refuse_unavailable(refusal.message.to_string()))?;
+    found.as_ref().map(read_receipt).ok_or_else(unknown)
 }
 
 /// Begins a call.
@@ -37,7 +54,7 @@ pub(super) async fn begin_call(
         .map_err(|words| RpcFault::refuse_params(format!("_meta[\"{KEY}\"]: {words}")))?;
     let thread = read_meta(params, THREAD)?;
     let organism = front.composition().clone();
-    let tool = tools::find_tool(&organism, client, name)?;
+    let tool = tools::find_tool(&organism, client, ("tool", name))?;
     let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
     let keep = |bytes| keep_file(front, client, bytes);
     let made = json_payload::build_from_json(&organism, tool.taken, arguments.as_bytes(), &keep);

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::asking::CallAsking;
 use super::open_calls::CallSeat;
 use super::revision::McpRevision;
 use super::{results, rpc, tasks};
@@ -42,7 +43,7 @@ enum WaitEnd {
 
 impl FollowedCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
-    pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
+    pub(super) fn follow_call(self, mut seat: CallSeat, mut asking: CallAsking) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(limits::TASK_MESSAGES);
         seat.set_run(&self.receipt);
         let work = async move {
@@ -54,7 +55,7 @@ impl FollowedCall {
                 }
             };
             let end = tokio::select! {
-                last = self.wait_for_last(&to_client) => WaitEnd::Told(last),
+                last = self.wait_for_last(&to_client, &mut asking) => WaitEnd::Told(last),
                 () = is_cancelled => WaitEnd::Cancelled,
                 () = to_client.closed() => WaitEnd::Left,
             };
@@ -86,7 +87,7 @@ impl FollowedCall {
     }
 
     /// The last message for the client.
-    async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>) -> Value {
+    async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>, asking: &mut CallAsking) -> Value {
         let Some(mut run) = RunFollower::follow(&self.front, &self.receipt, self.progress.is_some()) else {
             return self.build_cut("its receipt names no call");
         };
@@ -101,6 +102,12 @@ impl FollowedCall {
                 _ = signs.tick(), if self.progress.is_some() => {
                     let waits = tasks::describe_wait(&self.front, &self.receipt).await;
                     self.send_progress(to_client, &mut steps, waits.as_deref().unwrap_or(tasks::WORKS));
+                    continue;
+                }
+                answer = asking.next_answer() => {
+                    if let Err(fault) = asking.take_form(answer, to_client).await {
+                        return fault.build_message(Some(&self.id));
+                    }
                     continue;
                 }
                 () = &mut late, if self.takes_tasks => {
@@ -120,11 +127,18 @@ impl FollowedCall {
             };
             match event {
                 RunEvent::Ended { judgement, record: (position, record) } => {
-                    return self.build_result(judgement, &ApiRecord::from_record(position, &record));
+                    return self.build_result(judgement, &ApiRecord::from_record(position, &record), asking);
                 }
-                RunEvent::Asked(_) | RunEvent::Decided(_) if self.progress.is_some() => {
-                    let waits = tasks::describe_wait(&self.front, &self.receipt).await;
-                    waits.into_iter().for_each(|words| self.send_progress(to_client, &mut steps, &words));
+                RunEvent::Asked(_) | RunEvent::Decided(_) => {
+                    if self.progress.is_some() {
+                        let waits = tasks::describe_wait(&self.front, &self.receipt).await;
+                        waits.into_iter().for_each(|words| self.send_progress(to_client, &mut steps, &words));
+                    }
+                    match asking.ask_person(to_client).await {
+                        Ok(None) => {}
+                        Ok(Some(asks)) => return rpc::build_result(&self.id, &asks),
+                        Err(fault) => return fault.build_message(Some(&self.id)),
+                    }
                 }
                 // A model's words come in pieces, and a host shows whole messages.
                 RunEvent::Words(SpokenWords { from, words, is_whole: true, .. }) => {
@@ -135,8 +149,9 @@ impl FollowedCall {
         }
     }
 
-    fn build_result(&self, ending: CallJudgement, record: &ApiRecord) -> Value {
-        let result = results::build_end(self.front.composition(), &self.receipt, ending, record);
+    fn build_result(&self, ending: CallJudgement, record: &ApiRecord, asking: &CallAsking) -> Value {
+        let mut result = results::build_end(self.front.composition(), &self.receipt, ending, record);
+        results::add_remarks(&mut result, asking.list_remarks());
         rpc::build_result(&self.id, &self.revision.complete_result(result))
     }
 

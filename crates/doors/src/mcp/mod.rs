@@ -1,12 +1,17 @@
 //! The door for hosts of models: `POST /mcp` speaks the Model Context Protocol, in five revisions. The tools are the
 //! elements that the client may send, and a call is a message like any other.
 //!
-//! It keeps nothing but the calls that wait: who calls is said by the credential, and everything else by the log. No
-//! message here decides a request for a person.
+//! It keeps nothing but the calls that wait and their forms: who calls is said by the credential, and everything else by
+//! the log. What waits for a person is decided here only in a form that the host shows to a client that may decide it.
 
+mod asking;
 mod call;
+mod elicitation;
 mod following;
 mod open_calls;
+mod open_forms;
+mod prompts;
+mod resources;
 mod results;
 mod revision;
 mod rpc;
@@ -31,12 +36,15 @@ use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::page_origin;
+use asking::{CallAsking, FormWay};
 use call::BegunCall;
 use following::FollowedCall;
 use open_calls::{CallName, WaitingMcpCalls};
+use open_forms::{CallForms, OpenForms};
 use revision::{McpRevision, TASKS};
-use rpc::{RpcFault, RpcMessage, RpcParams};
+use rpc::{RpcAnswer, RpcFault, RpcIncoming, RpcMessage, RpcParams};
 use systole_core::types::client::ClientDoor;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_organism::runfile::draw_hex;
 
@@ -53,8 +61,9 @@ pub(super) static DOOR: DoorRow = DoorRow {
 
 fn list_routes() -> Vec<DoorRoute> {
     let mut route = DoorRoute::post("/mcp", post_message);
-    let calls = Arc::<WaitingMcpCalls>::default();
+    let (calls, forms) = (Arc::<WaitingMcpCalls>::default(), Arc::<OpenForms>::default());
     route.service = route.service.fallback(refuse_other_methods).layer(Extension(calls));
+    route.service = route.service.layer(Extension(forms));
     vec![route]
 }
 
@@ -69,6 +78,7 @@ async fn refuse_other_methods() -> Response {
 async fn post_message(
     ApiCall { state, client }: ApiCall,
     Extension(calls): Extension<Arc<WaitingMcpCalls>>,
+    Extension(forms): Extension<Arc<OpenForms>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -85,20 +95,21 @@ async fn post_message(
         Ok(bytes) => bytes,
         Err(unread) => return answer_unread(&state, client, unread).await,
     };
-    let message = match rpc::read_message(&bytes) {
-        Ok(message) => message,
+    let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
+    let message = match rpc::read_incoming(&bytes) {
+        Ok(RpcIncoming::Message(message)) => message,
+        Ok(RpcIncoming::Answer(answer)) => return take_answer(&forms, client, session, answer),
         Err((id, fault)) => return fault.build_response(id.as_ref()),
     };
     let revision = match revision::read_revision(&headers, &message) {
         Ok(revision) => revision,
         Err(fault) => return fault.build_response(message.id.as_ref()),
     };
-    let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
     let Some(id) = message.id.clone() else {
         take_notification(&calls, client, session, &message);
         return StatusCode::ACCEPTED.into_response();
     };
-    let request = McpRequest { state, calls, client, revision, session, id, streams };
+    let request = McpRequest { state, calls, forms, client, revision, session, id, streams };
     let id = request.id.clone();
     request.answer_request(message).await.unwrap_or_else(|fault| fault.build_response(Some(&id)))
 }
@@ -139,10 +150,22 @@ fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<Stri
     }
 }
 
+/// Passes the answer to a form on to its call.
+fn take_answer(forms: &OpenForms, client: Name, session: Option<String>, answer: RpcAnswer) -> Response {
+    let id = CallName { client, session: session.unwrap_or_default(), id: answer.id.to_string() };
+    if forms.take_answer(&id, answer.result) {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let words =
+        "no request of this server waits for that answer: its call has ended, or it was answered before";
+    RpcFault::refuse_request(words).build_response(None)
+}
+
 /// A request, and who sent it.
 struct McpRequest {
     state: Arc<HttpState>,
     calls: Arc<WaitingMcpCalls>,
+    forms: Arc<OpenForms>,
     client: Name,
     revision: McpRevision,
     session: Option<String>,
@@ -159,32 +182,58 @@ impl McpRequest {
             "ping" if !stateless => json!({}),
             "tools/list" => self.list_tools(&message.params).await?,
             "tools/call" => return self.call_tool(message).await,
-            "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => {
-                revision::require_tasks(&message)?;
-                let Some(task) = &message.params.task_id else {
-                    return Err(RpcFault::refuse_params("params.taskId is missing"));
-                };
-                let (front, client) = (&self.state.front, &self.client);
-                match message.method.as_str() {
-                    "tasks/get" => tasks::show_state(front, client, task).await?,
-                    "tasks/cancel" => tasks::cancel_task(front, client, task).await?,
-                    _ => tasks::update_task(front, client, task).await?,
-                }
+            "prompts/list" => self.list_prompts(&message.params).await?,
+            "prompts/get" => {
+                let written = self.read_organism({
+                    let params = message.params;
+                    move |organism, client| prompts::write_prompt(organism, client, &params)
+                });
+                self.revision.complete_result(written.await??)
             }
+            "resources/list" => {
+                let cursor = message.params.cursor.as_deref();
+                let listed = resources::list_resources(&self.state, &self.client, cursor).await?;
+                self.revision.complete_list(listed)
+            }
+            "resources/templates/list" => self.revision.complete_list(resources::list_templates()),
+            "resources/read" => {
+                let uri = message.params.uri.as_deref();
+                let read = resources::read_resource(&self.state, &self.client, uri).await?;
+                self.revision.complete_list(read)
+            }
+            "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => self.act_on_task(&message).await?,
             other => return Err(self.refuse_method(other)),
         };
         Ok(Json(rpc::build_result(&self.id, &result)).into_response())
     }
 
+    async fn act_on_task(&self, message: &RpcMessage) -> Result<Value, RpcFault> {
+        revision::require_tasks(message)?;
+        let Some(task) = &message.params.task_id else {
+            return Err(RpcFault::refuse_params("params.taskId is missing"));
+        };
+        match message.method.as_str() {
+            "tasks/get" => {
+                let shows_forms = self.revision.shows_forms(message, None);
+                tasks::show_state((&self.state, &self.client), task, shows_forms).await
+            }
+            "tasks/cancel" => tasks::cancel_task(&self.state.front, &self.client, task).await,
+            _ => tasks::update_task((&self.state, &self.client), task, &message.params).await,
+        }
+    }
+
     fn refuse_method(&self, method: &str) -> RpcFault {
         let shown: String = method.chars().take(80).collect();
         let known = match self.revision {
-            McpRevision::Handshake => "initialize, ping, tools/list, tools/call",
+            McpRevision::Handshake => "initialize, ping",
             McpRevision::Stateless => {
-                "server/discover, tools/list, tools/call, tasks/get, tasks/cancel, whose result is in tasks/get"
+                "server/discover, tasks/get, whose answer has the result, tasks/update, tasks/cancel"
             }
         };
-        let fault = RpcFault::refuse_method(format!("there is no method {shown:?} here; there are {known}"));
+        let fault = RpcFault::refuse_method(format!(
+            "there is no method {shown:?} here; there are {known}, tools/list, tools/call, prompts/list, \
+             prompts/get, resources/list, resources/templates/list, resources/read"
+        ));
         match self.revision {
             McpRevision::Handshake => fault,
             McpRevision::Stateless => fault.with_status(StatusCode::NOT_FOUND),
@@ -197,13 +246,13 @@ impl McpRequest {
 
     fn write_instructions() -> &'static str {
         "Each tool sends a message to a listener of this organism. A result with isError says what to fix. \
-         A call that waits for a1 waits for a person, who approves it elsewhere."
+         A call that waits for a1 waits for a person."
     }
 
     fn answer_initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
         let result = json!({
             "protocolVersion": revision::choose_agreed(params.protocol_version.as_deref()),
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
             "serverInfo": self.describe_server(),
             "instructions": McpRequest::write_instructions(),
         });
@@ -211,53 +260,86 @@ impl McpRequest {
             Some(session) => session.clone(),
             None => draw_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
         };
+        let session = revision::name_session(&session, params.capabilities.as_ref());
         Ok(([(SESSION, session)], Json(rpc::build_result(&self.id, &result))).into_response())
     }
 
     fn answer_discover(&self) -> Value {
         self.revision.complete_list(json!({
             "supportedVersions": revision::list_spoken(),
-            "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "extensions": {TASKS: {}}},
             "instructions": McpRequest::write_instructions(),
             "_meta": {"io.modelcontextprotocol/serverInfo": self.describe_server()},
         }))
     }
 
-    async fn list_tools(&self, params: &RpcParams) -> Result<Value, RpcFault> {
-        if params.cursor.is_some() {
-            return Err(RpcFault::refuse_params("there is no such page: the first one has every tool"));
-        }
+    /// Reads what the organism has for this client. Many schemas take longer than a task may block.
+    async fn read_organism<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Composition, &Name) -> T + Send + 'static,
+    ) -> Result<T, RpcFault> {
         let (organism, client) = (self.state.front.composition().clone(), self.client.clone());
-        // Many schemas take longer than a task may block.
-        let listed = tokio::task::spawn_blocking(move || tools::list_tools(&organism, &client)).await;
-        let listed = listed.map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?;
+        let read = tokio::task::spawn_blocking(move || read(&organism, &client)).await;
+        read.map_err(|error| RpcFault::refuse_unavailable(error.to_string()))
+    }
+
+    async fn list_tools(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+        refuse_cursor(params)?;
+        let listed = self.read_organism(tools::list_tools).await?;
         Ok(self.revision.complete_list(json!({"tools": listed})))
     }
 
+    async fn list_prompts(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+        refuse_cursor(params)?;
+        let listed = self.read_organism(prompts::list_prompts).await?;
+        Ok(self.revision.complete_list(json!({"prompts": listed})))
+    }
+
     async fn call_tool(self, message: RpcMessage) -> Result<Response, RpcFault> {
+        let shows_forms = self.revision.shows_forms(&message, self.session.as_deref());
+        let (progress, takes_tasks) =
+            (message.params.meta.get("progressToken").cloned(), self.revision.can_take_tasks(&message));
+        let answers = elicitation::read_responses(&message.params)?;
         let name = self.session.map(|session| CallName {
             client: self.client.clone(),
             session,
             id: self.id.to_string(),
         });
+        let way = match (shows_forms, self.revision, &name) {
+            (true, McpRevision::Stateless, _) => FormWay::InResult,
+            (true, McpRevision::Handshake, Some(name)) if self.streams => {
+                FormWay::OnStream(CallForms::new(self.forms, name.clone()))
+            }
+            _ => FormWay::Nowhere,
+        };
         let seat = self.calls.enter_call(name)?;
-        let receipt = match call::begin_call(&self.state.front, &self.client, &message.params).await? {
+        let (front, asked) = (&self.state.front, message.params.request_state.as_deref());
+        let begun = match asked.filter(|_| self.revision == McpRevision::Stateless) {
+            // What was called then is on record, and not read again.
+            Some(asked) => BegunCall::Open(call::find_asked(front, &self.client, asked).await?),
+            None => call::begin_call(front, &self.client, &message.params).await?,
+        };
+        let receipt = match begun {
             BegunCall::Open(receipt) => receipt,
             BegunCall::Refused(result) => {
                 let result = self.revision.complete_result(result);
                 return Ok(Json(rpc::build_result(&self.id, &result)).into_response());
             }
         };
+        let mut asking = CallAsking::new(self.state.clone(), self.client.clone(), receipt.clone(), way);
+        if let (Some(_), Some(answers)) = (asked, answers) {
+            asking.take_answers(answers).await;
+        }
         let call = FollowedCall {
             front: self.state.front.clone(),
             client: self.client,
             revision: self.revision,
             id: self.id,
             receipt,
-            progress: message.params.meta.get("progressToken").cloned(),
-            takes_tasks: self.revision.can_take_tasks(&message),
+            progress,
+            takes_tasks,
         };
-        let mut messages = call.follow_call(seat);
+        let mut messages = call.follow_call(seat, asking);
         if self.streams {
             return Ok(Sse::new(RpcEvents(messages)).keep_alive(KeepAlive::default()).into_response());
         }
@@ -267,6 +349,14 @@ impl McpRequest {
         }
         // Without a message the client cancelled the call, and expects no answer.
         Ok(last.map_or_else(|| StatusCode::ACCEPTED.into_response(), |last| Json(last).into_response()))
+    }
+}
+
+/// Refuses another page of a list that has one.
+fn refuse_cursor(params: &RpcParams) -> Result<(), RpcFault> {
+    match params.cursor {
+        Some(_) => Err(RpcFault::refuse_params("there is no such page: the first one has everything")),
+        None => Ok(()),
     }
 }
 

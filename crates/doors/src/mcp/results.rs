@@ -53,6 +53,14 @@ pub(super) fn build_end(
     result
 }
 
+/// Adds what the person of the client should know, as texts of their own.
+pub(super) fn add_remarks<'r>(result: &mut Value, remarks: impl Iterator<Item = &'r str>) {
+    let content = result.get_mut("content").and_then(Value::as_array_mut);
+    if let Some(content) = content {
+        content.extend(remarks.map(|words| json!({"type": "text", "text": words})));
+    }
+}
+
 fn build_answer(organism: &Composition, record: &ApiRecord) -> Value {
     let payload = Payload::parse(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
     let known = payload.as_ref().and_then(|payload| {

@@ -4,6 +4,7 @@
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
+use super::elicitation;
 use super::rpc::{RpcFault, RpcMessage};
 use crate::rpc_codes::RPC;
 
@@ -19,6 +20,16 @@ pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How the name of a session ends whose client shows forms.
+const FORMS: &str = "-forms";
+
+/// The name of a session that begins, by the name that it has, or one that was drawn.
+pub(super) fn name_session(name: &str, capabilities: Option<&Value>) -> String {
+    let name = name.strip_suffix(FORMS).unwrap_or(name);
+    let forms = if elicitation::shows_forms(capabilities) { FORMS } else { "" };
+    format!("{name}{forms}")
+}
 
 /// A revision of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +107,8 @@ fn check_repeats(
     said: Option<&str>,
 ) -> Result<(), RpcFault> {
     let name = match message.method.as_str() {
-        "tools/call" => message.params.name.as_deref(),
+        "tools/call" | "prompts/get" => message.params.name.as_deref(),
+        "resources/read" => message.params.uri.as_deref(),
         "tasks/get" | "tasks/update" | "tasks/cancel" => message.params.task_id.as_deref(),
         _ => None,
     };
@@ -157,6 +169,14 @@ impl McpRevision {
         self == McpRevision::Stateless && has_tasks(message)
     }
 
+    /// Whether the client of a request of this revision shows forms. A handshake says it once, in its session.
+    pub(super) fn shows_forms(self, message: &RpcMessage, session: Option<&str>) -> bool {
+        match self {
+            McpRevision::Handshake => session.is_some_and(|session| session.ends_with(FORMS)),
+            McpRevision::Stateless => elicitation::shows_forms(message.params.meta.get(CAPABILITIES_KEY)),
+        }
+    }
+
     /// A result as this revision has it.
     pub(super) fn complete_result(self, mut result: Value) -> Value {
         if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
@@ -178,11 +198,14 @@ impl McpRevision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::rpc;
+    use crate::mcp::rpc::{self, RpcIncoming};
 
     fn message(method: &str, params: &Value) -> RpcMessage {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        rpc::read_message(text.as_bytes()).unwrap_or_else(|(_, fault)| panic!("{fault:?}"))
+        match rpc::read_incoming(text.as_bytes()) {
+            Ok(RpcIncoming::Message(message)) => message,
+            _ => panic!("{text} is no message"),
+        }
     }
 
     fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {

@@ -21,6 +21,22 @@ pub(super) struct RpcMessage {
     pub(super) params: RpcParams,
 }
 
+/// The answer of a client to a request of this server.
+pub(super) struct RpcAnswer {
+    /// The id of that request.
+    pub(super) id: Value,
+    /// The result, or the error in the client's words.
+    pub(super) result: Result<Value, String>,
+}
+
+/// What a client sends.
+pub(super) enum RpcIncoming {
+    /// A request or a notification.
+    Message(RpcMessage),
+    /// An answer.
+    Answer(RpcAnswer),
+}
+
 /// The parameters that any method here knows.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +51,14 @@ pub(super) struct RpcParams {
     pub(super) task_id: Option<String>,
     /// The page of a list.
     pub(super) cursor: Option<String>,
+    /// The resource.
+    pub(super) uri: Option<String>,
+    /// What the client is able to do, in a handshake.
+    pub(super) capabilities: Option<Value>,
+    /// The answers to forms.
+    pub(super) input_responses: Option<Value>,
+    /// The call that asked for them.
+    pub(super) request_state: Option<String>,
     /// The request that is cancelled.
     pub(super) request_id: Option<Value>,
     /// What the client says beside them.
@@ -81,6 +105,11 @@ impl RpcFault {
         RpcFault { data, ..RpcFault::new(StatusCode::BAD_REQUEST, code, message) }
     }
 
+    /// The same with data for a program.
+    pub(super) fn with_data(self, data: Value) -> RpcFault {
+        RpcFault { data: Some(data), ..self }
+    }
+
     /// The same with another status.
     pub(super) fn with_status(self, status: StatusCode) -> RpcFault {
         RpcFault { status, ..self }
@@ -114,6 +143,8 @@ struct Written {
     id: Wanted,
     method: Option<Value>,
     params: Option<Box<RawValue>>,
+    result: Option<Value>,
+    error: Option<Value>,
 }
 
 /// An id, if there is one.
@@ -127,7 +158,7 @@ impl<'de> Deserialize<'de> for Wanted {
 }
 
 /// Reads a message. The fault comes with the id of the request, if that could be read.
-pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, RpcFault)> {
+pub(super) fn read_incoming(bytes: &[u8]) -> Result<RpcIncoming, (Option<Value>, RpcFault)> {
     let bare = |fault| (None, fault);
     match bytes.trim_ascii_start().first() {
         Some(b'{') => {}
@@ -139,7 +170,7 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, R
     }
     let written: Written =
         serde_json::from_slice(bytes).map_err(|error| bare(describe_unread(&error.to_string())))?;
-    let Written { jsonrpc, id: Wanted(id), method, params } = written;
+    let Written { jsonrpc, id: Wanted(id), method, params, result, error } = written;
     if let Some(id) = id.as_ref().filter(|id| !is_id(id)) {
         let shown: String = id.to_string().chars().take(80).collect();
         let words = format!(
@@ -152,9 +183,12 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, R
         return Err(told(RpcFault::refuse_request("jsonrpc is not \"2.0\"")));
     }
     let Some(method) = method.as_ref().and_then(Value::as_str) else {
-        return Err(told(RpcFault::refuse_request(
-            "a method is missing: this server sends no requests that need an answer",
-        )));
+        let error = error.map(|error| Err(error.get("message").unwrap_or(&error).to_string()));
+        let answer = id.clone().zip(result.map(Ok).or(error));
+        return match answer.filter(|_| method.is_none()) {
+            Some((id, result)) => Ok(RpcIncoming::Answer(RpcAnswer { id, result })),
+            None => Err(told(RpcFault::refuse_request("a method is missing"))),
+        };
     };
     let params = match params.as_ref().map(|raw| raw.get()) {
         None | Some("null") => RpcParams::default(),
@@ -165,7 +199,7 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, R
             )
         })?,
     };
-    Ok(RpcMessage { id, method: method.to_owned(), params })
+    Ok(RpcIncoming::Message(RpcMessage { id, method: method.to_owned(), params }))
 }
 
 fn describe_unread(why: &str) -> RpcFault {
@@ -186,7 +220,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> (Option<Value>, i64, String) {
-        let Err((id, fault)) = read_message(text.as_bytes()) else { panic!("{text} is taken") };
+        let Err((id, fault)) = read_incoming(text.as_bytes()) else { panic!("{text} is taken") };
         (id, fault.code, fault.message)
     }
 
@@ -206,7 +240,8 @@ mod tests {
                 "the id of a request",
             ),
             ("{\"jsonrpc\": \"2.0\", \"id\": 1.5, \"method\": \"ping\"}", RPC.request, "the id of a request"),
-            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {}}", RPC.request, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"result\": {}}", RPC.request, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1}", RPC.request, "a method is missing"),
             ("{\"jsonrpc\": \"2.0\", \"method\": 7}", RPC.request, "a method is missing"),
             ("{\"jsonrpc\": \"2.0\", \"method\": \"ping\", \"params\": [1]}", RPC.params, "params of ping"),
         ] {
@@ -228,7 +263,9 @@ mod tests {
     fn a_message_keeps_the_digits_of_its_arguments() {
         let text = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {"name": "add", "arguments": {"n": 123456789012345678901234567890}}}"#;
-        let Ok(message) = read_message(text.as_bytes()) else { panic!("it is refused") };
+        let Ok(RpcIncoming::Message(message)) = read_incoming(text.as_bytes()) else {
+            panic!("it is refused")
+        };
         assert_eq!((message.id, message.params.name.as_deref()), (Some(json!(7)), Some("add")));
         assert!(message.params.arguments.unwrap().get().contains("123456789012345678901234567890"));
     }

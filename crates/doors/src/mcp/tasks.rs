@@ -1,11 +1,15 @@
 //! Tasks: calls whose answer a client asks for later. A task is the record of its message, so the log keeps it across
 //! restarts; its id names that record, whose own id is random. Only the client that sent the message finds its task.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
+use super::elicitation::{self, FormEnd};
 use super::results;
 use super::revision::McpRevision;
-use super::rpc::RpcFault;
+use super::rpc::{RpcFault, RpcParams};
+use crate::http_state::HttpState;
 use crate::limits;
 use crate::runs::id::{find_run_id, read_receipt};
 use systole_api::ending::{find_ending, is_reopening};
@@ -80,7 +84,8 @@ pub(super) async fn describe_wait(front: &OrganismHandle, receipt: &ApiReceipt) 
 }
 
 impl TaskState {
-    fn show_task(&self, front: &OrganismHandle) -> Value {
+    /// The task as its client sees it, with the forms for what waits for its person.
+    fn show_task(&self, front: &OrganismHandle, forms: Option<Value>) -> Value {
         let mut task = json!({
             "taskId": find_run_id(&self.receipt).map(|id| id.to_string()),
             "createdAt": self.created,
@@ -92,7 +97,13 @@ impl TaskState {
         let own = match &self.end {
             None => {
                 let words = describe_holders(&self.held);
-                json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
+                let words = words.as_deref().unwrap_or(WORKS);
+                match forms {
+                    None => json!({"status": "working", "statusMessage": words}),
+                    Some(forms) => {
+                        json!({"status": "input_required", "statusMessage": words, "inputRequests": forms})
+                    }
+                }
             }
             Some((CallJudgement::Cancelled, _)) => {
                 json!({"status": "cancelled", "statusMessage": "it was cancelled"})
@@ -113,7 +124,7 @@ impl TaskState {
 pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
     let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::refuse_unavailable(bad.to_string()))?;
     let id = find_run_id(receipt).map(|id| id.to_string()).unwrap_or_default();
-    let mut task = find_task(front, &client, &id).await?.show_task(front);
+    let mut task = find_task(front, &client, &id).await?.show_task(front, None);
     if let Some(fields) = task.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("task"));
     }
@@ -121,9 +132,18 @@ pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) ->
 }
 
 /// `tasks/get`.
-pub(super) async fn show_state(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
-    let task = find_task(front, client, id).await?;
-    Ok(McpRevision::Stateless.complete_result(task.show_task(front)))
+pub(super) async fn show_state(
+    (state, client): (&HttpState, &Name),
+    id: &str,
+    shows_forms: bool,
+) -> Result<Value, RpcFault> {
+    let task = find_task(&state.front, client, id).await?;
+    let own = match shows_forms && !task.held.is_empty() {
+        true => elicitation::list_own(state, client, &task.receipt).await?,
+        false => Vec::new(),
+    };
+    let forms = (!own.is_empty()).then(|| elicitation::write_requests(&own, &mut BTreeMap::new()));
+    Ok(McpRevision::Stateless.complete_result(task.show_task(&state.front, forms)))
 }
 
 /// `tasks/cancel`. A task that has ended stays as it is.
@@ -143,10 +163,29 @@ pub(super) async fn cancel_task(front: &OrganismHandle, client: &Name, id: &str)
     }
 }
 
-/// `tasks/update`: a task here never asks its client for anything.
-pub(super) async fn update_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
-    find_task(front, client, id).await?;
-    Err(RpcFault::refuse_params(
-        "this task asks its client for nothing: only a person with the role `approve` decides",
-    ))
+/// `tasks/update`: takes the answers to forms. What came of them is in the task.
+pub(super) async fn update_task(
+    (state, client): (&HttpState, &Name),
+    id: &str,
+    params: &RpcParams,
+) -> Result<Value, RpcFault> {
+    let task = find_task(&state.front, client, id).await?;
+    let Some(answers) = elicitation::read_responses(params)? else {
+        return Err(RpcFault::refuse_params("params.inputResponses is missing"));
+    };
+    let mut is_known = false;
+    for (name, answer) in answers {
+        let taken = elicitation::take_answer((state, client), &task.receipt, (name, answer)).await;
+        match taken {
+            Ok(end) => is_known |= !matches!(end, FormEnd::Unknown),
+            Err(refusal) => {
+                return Err(RpcFault::refuse_params(format!("{name}: {}", refusal.message)));
+            }
+        }
+    }
+    if !is_known {
+        let words = "none of these answers names a form of this task; tasks/get shows them to a client that may decide";
+        return Err(RpcFault::refuse_params(words));
+    }
+    Ok(McpRevision::Stateless.complete_result(json!({})))
 }

@@ -14,7 +14,7 @@ use systole_core::types::composition::{Composition, ElementSchema, Listener, Sch
 use systole_core::types::ids::Name;
 
 /// The key of an element's own text.
-const OWN: &str = ".";
+pub(super) const OWN: &str = ".";
 
 /// An element that a client may send.
 pub(crate) struct OpenTool<'c> {
@@ -63,11 +63,11 @@ fn find_free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// The tool of that name.
+/// The tool of that name, or of the prompt of that name.
 pub(super) fn find_tool<'c>(
     organism: &'c Composition,
     client: &Name,
-    name: &str,
+    (kind, name): (&str, &str),
 ) -> Result<OpenTool<'c>, RpcFault> {
     let mut tools = open_to(organism, client);
     if let Some(at) = tools.iter().position(|tool| tool.name == name) {
@@ -80,7 +80,7 @@ pub(super) fn find_tool<'c>(
         None => format!("there are {}", known().take(32).collect::<Vec<_>>().join(", ")),
     };
     let shown: String = name.chars().take(80).collect();
-    Err(RpcFault::refuse_params(format!("no tool is called {shown:?}; {fix}")))
+    Err(RpcFault::refuse_params(format!("no {kind} is called {shown:?}; {fix}")))
 }
 
 /// The model of a schema of the organism.

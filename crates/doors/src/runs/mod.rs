@@ -5,6 +5,7 @@ pub(crate) mod answers;
 pub(crate) mod decisions;
 pub(crate) mod entries;
 pub(crate) mod follower;
+pub(crate) mod forms;
 pub(crate) mod id;
 pub(crate) mod named;
 pub(crate) mod requests;

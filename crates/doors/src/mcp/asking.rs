@@ -1,0 +1,140 @@
+//! How a call asks the person of its client: in its result, to be called again with the answers, or on its stream, where
+//! the answers come as messages of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::elicitation::{self, ELICIT, FormEnd};
+use super::open_forms::{AnsweredForm, CallForms};
+use super::rpc::RpcFault;
+use crate::http_state::HttpState;
+use crate::limits;
+use crate::runs::id::find_run_id;
+use crate::runs::requests::name_request;
+use systole_api::types::ApiReceipt;
+use systole_core::types::ids::Name;
+use systole_queries::persons::WaitingRequest;
+
+/// Where forms are shown.
+pub(super) enum FormWay {
+    /// Nowhere: a person decides elsewhere.
+    Nowhere,
+    /// In the result of the call.
+    InResult,
+    /// On its stream.
+    OnStream(CallForms),
+}
+
+/// What one call asks its person.
+pub(super) struct CallAsking {
+    pub(super) state: Arc<HttpState>,
+    pub(super) client: Name,
+    pub(super) receipt: ApiReceipt,
+    way: FormWay,
+    /// The forms that the person left: they are not shown again in this call.
+    left: BTreeSet<String>,
+    /// Why answers did not count.
+    remarks: BTreeMap<String, String>,
+    /// How many did not.
+    faults: usize,
+}
+
+impl CallAsking {
+    /// Asks the person of a client about a run.
+    pub(super) fn new(state: Arc<HttpState>, client: Name, receipt: ApiReceipt, way: FormWay) -> CallAsking {
+        CallAsking { state, client, receipt, way, left: BTreeSet::new(), remarks: BTreeMap::new(), faults: 0 }
+    }
+
+    /// Takes the answers of a call that is made again.
+    pub(super) async fn take_answers(&mut self, answers: &Map<String, Value>) {
+        for (name, answer) in answers {
+            self.take_answer(name, answer).await;
+        }
+    }
+
+    async fn take_answer(&mut self, name: &str, answer: &Value) {
+        match elicitation::take_answer((&self.state, &self.client), &self.receipt, (name, answer)).await {
+            // What names no form here may mean something to another server.
+            Ok(FormEnd::Taken | FormEnd::Unknown) => {}
+            Ok(FormEnd::Left) => drop(self.left.insert(name.to_owned())),
+            Err(refusal) => {
+                let fix = refusal.fix.as_deref().map(|fix| format!("; {fix}")).unwrap_or_default();
+                self.remarks.insert(name.to_owned(), format!("{}{fix}", refusal.message));
+                self.faults += 1;
+                // A program that answers for the person would never end.
+                if self.faults >= limits::FORM_FAULTS {
+                    self.left.insert(name.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Asks what waits for the person now. Returns the result of the call if that asks.
+    pub(super) async fn ask_person(
+        &mut self,
+        to_client: &mpsc::Sender<Value>,
+    ) -> Result<Option<Value>, RpcFault> {
+        if matches!(self.way, FormWay::Nowhere) {
+            return Ok(None);
+        }
+        let mut own = elicitation::list_own(&self.state, &self.client, &self.receipt).await?;
+        own.retain(|waiting| !self.left.contains(&name_request(waiting)));
+        let FormWay::OnStream(forms) = &mut self.way else {
+            return Ok((!own.is_empty()).then(|| self.write_result(&own)));
+        };
+        let names: Vec<String> = own.iter().map(name_request).collect();
+        let mut messages = Vec::new();
+        for id in forms.close_others(&names) {
+            let params = json!({"requestId": id, "reason": "it was decided elsewhere"});
+            messages.push(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+        }
+        for (name, waiting) in names.iter().zip(&own) {
+            let Some(id) = forms.open_form(name) else { continue };
+            let params = elicitation::write_form(waiting, self.remarks.remove(name).as_deref());
+            messages.push(json!({"jsonrpc": "2.0", "id": id, "method": ELICIT, "params": params}));
+        }
+        for message in messages {
+            // The wait ends when the client leaves.
+            let _left = to_client.send(message).await;
+        }
+        Ok(None)
+    }
+
+    fn write_result(&mut self, own: &[WaitingRequest]) -> Value {
+        json!({
+            "resultType": "input_required",
+            "inputRequests": elicitation::write_requests(own, &mut self.remarks),
+            "requestState": find_run_id(&self.receipt).map(|id| id.to_string()),
+        })
+    }
+
+    /// The next answer on the stream. It may be dropped while it waits.
+    pub(super) async fn next_answer(&mut self) -> AnsweredForm {
+        match &mut self.way {
+            FormWay::OnStream(forms) => forms.next().await,
+            FormWay::Nowhere | FormWay::InResult => std::future::pending().await,
+        }
+    }
+
+    /// Takes an answer on the stream. One that does not count is asked for again.
+    pub(super) async fn take_form(
+        &mut self,
+        (name, answer): AnsweredForm,
+        to_client: &mpsc::Sender<Value>,
+    ) -> Result<(), RpcFault> {
+        match answer {
+            Ok(answer) => self.take_answer(&name, &answer).await,
+            // A host that cannot show it is not asked again.
+            Err(_) => drop(self.left.insert(name)),
+        }
+        self.ask_person(to_client).await.map(|_| ())
+    }
+
+    /// Why answers did not count, for the result.
+    pub(super) fn list_remarks(&self) -> impl Iterator<Item = &str> {
+        self.remarks.values().map(String::as_str)
+    }
+}

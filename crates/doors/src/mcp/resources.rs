@@ -1,0 +1,222 @@
+//! Resources: what was said in the threads that a client opened, and the files that their records name. All is read from
+//! the log as the client sees it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use systole_kit::file_reference;
+use systole_log::index::{IndexFile, RootRow, RootSelection};
+use systole_queries::transcript::{Transcript, TranscriptTurn};
+
+use super::rpc::RpcFault;
+use crate::http_state::HttpState;
+use crate::limits;
+use crate::log_view::{LogMoment, MomentAsked};
+use crate::reading::ReadFault;
+use crate::record_files::find_file;
+use crate::runs::answers::{describe_failure, read_question, write_answer};
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::LogFault;
+use systole_core::types::record::Record;
+use systole_show::columns::{cut, plain};
+
+/// How the address of a thread begins.
+const THREAD: &str = "systole://thread/";
+
+/// Where a resource is.
+#[derive(Clone)]
+enum ResourcePlace {
+    Thread(ThreadId),
+    /// The file of that number in that record of the thread.
+    File(ThreadId, u64, String),
+}
+
+impl ResourcePlace {
+    fn parse(uri: &str) -> Option<ResourcePlace> {
+        let mut parts = uri.strip_prefix(THREAD)?.split('/');
+        let thread = ThreadId::parse(parts.next()?).ok()?;
+        let place = match (parts.next(), parts.next()) {
+            (None, _) => ResourcePlace::Thread(thread),
+            (Some(seq), Some(number)) => ResourcePlace::File(thread, seq.parse().ok()?, number.to_owned()),
+            (Some(_), None) => return None,
+        };
+        parts.next().is_none().then_some(place)
+    }
+}
+
+/// `resources/templates/list`.
+pub(super) fn list_templates() -> Value {
+    json!({"resourceTemplates": [
+        {"uriTemplate": format!("{THREAD}{{id}}"), "name": "thread", "mimeType": "text/plain",
+         "description": "What was said in a thread that you opened."},
+        {"uriTemplate": format!("{THREAD}{{id}}/{{record}}/{{number}}"), "name": "file",
+         "description": "A file that a record of such a thread names; the text of the thread has the addresses."},
+    ]})
+}
+
+/// `resources/list`: the client's own threads, the newest first.
+pub(super) async fn list_resources(
+    state: &HttpState,
+    client: &Name,
+    cursor: Option<&str>,
+) -> Result<Value, RpcFault> {
+    let after = cursor.map(|cursor| {
+        let position: Option<u64> = cursor.parse().ok();
+        let place = position.and_then(|position| Some((i64::try_from(position).ok()?, position)));
+        place.ok_or_else(|| RpcFault::refuse_params("there is no such page: a cursor is the last nextCursor"))
+    });
+    let after = after.transpose()?;
+    let wanted = RootSelection { client: Some(client.to_string()), after, ..RootSelection::default() };
+    let mut rows = read_as(state, client, move |moment| {
+        moment.ask_index(|index: &IndexFile| {
+            let mut rows = Vec::new();
+            index.visit_roots(&wanted, &mut |row| {
+                rows.push(row);
+                rows.len() <= limits::RESOURCES
+            })?;
+            Ok(rows)
+        })
+    })
+    .await?;
+    let has_more = rows.len() > limits::RESOURCES;
+    rows.truncate(limits::RESOURCES);
+    let mut listed = json!({"resources": rows.iter().map(show_thread).collect::<Vec<_>>()});
+    if let (true, Some(last), Some(fields)) = (has_more, rows.last(), listed.as_object_mut()) {
+        fields.insert("nextCursor".to_owned(), json!(last.position.to_string()));
+    }
+    Ok(listed)
+}
+
+fn show_thread(row: &RootRow) -> Value {
+    let name = if row.name.is_empty() { row.thread.clone() } else { format!("@{}", row.name) };
+    let outcome = if row.outcome.is_empty() { "open" } else { &row.outcome };
+    json!({
+        "uri": format!("{THREAD}{}", row.thread),
+        "name": name,
+        "description": format!("<{}> to {}, {outcome}: {}", row.element, row.entry, row.subject),
+        "mimeType": "text/plain",
+    })
+}
+
+/// `resources/read`.
+pub(super) async fn read_resource(
+    state: &HttpState,
+    client: &Name,
+    uri: Option<&str>,
+) -> Result<Value, RpcFault> {
+    let Some(uri) = uri else {
+        return Err(RpcFault::refuse_params("params.uri is missing; resources/list names the threads"));
+    };
+    let missing = |words: &str| {
+        let data = json!({"uri": uri.chars().take(limits::RESOURCE_URI).collect::<String>()});
+        RpcFault::refuse_params(words).with_data(data)
+    };
+    let place = ResourcePlace::parse(uri);
+    let place =
+        place.ok_or_else(|| missing("no resource has this address; they begin with systole://thread/"))?;
+    let (organism, asked) = (state.front.composition().clone(), place);
+    let read = read_as(state, client, move |moment| match &asked {
+        ResourcePlace::Thread(thread) => read_thread(moment, &organism, thread),
+        ResourcePlace::File(thread, seq, number) => read_file(moment, (thread, *seq), number),
+    });
+    let mut content = read.await?.map_err(|words| missing(&words))?;
+    if let Some(fields) = content.as_object_mut() {
+        fields.insert("uri".to_owned(), json!(uri));
+    }
+    Ok(json!({"contents": [content]}))
+}
+
+async fn read_as<T: Send + 'static>(
+    state: &HttpState,
+    client: &Name,
+    read: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
+) -> Result<T, RpcFault> {
+    let read = state.views.run_reading(&state.front, client, MomentAsked::default(), read).await;
+    read.map_err(|refusal| RpcFault::refuse_unavailable(refusal.message.to_string()))
+}
+
+/// A file of a record. The inner error says why there is none.
+fn read_file(
+    moment: &LogMoment,
+    (thread, seq): (&ThreadId, u64),
+    number: &str,
+) -> Result<Result<Value, String>, LogFault> {
+    let record =
+        moment.reader.of_thread(thread, seq, 1)?.pop().filter(|(_, record)| record.header.seq == seq);
+    let Some((_, record)) = record else { return Ok(Err("there is no such record".to_owned())) };
+    let found = ReadFault::split_result(find_file(moment, &record, number))?;
+    Ok(match found {
+        Ok(file) => {
+            let media_type = file.media_type.unwrap_or("application/octet-stream");
+            Ok(json!({"mimeType": media_type, "blob": STANDARD.encode(&file.bytes)}))
+        }
+        Err(refusal) => Err(refusal.into_refusal().message.to_string()),
+    })
+}
+
+/// What was said in a thread, the newest of it.
+fn read_thread(
+    moment: &LogMoment,
+    organism: &Composition,
+    thread: &ThreadId,
+) -> Result<Result<Value, String>, LogFault> {
+    if thread.parent().is_some() || moment.reader.of_thread(thread, 1, 1)?.is_empty() {
+        return Ok(Err("there is no such thread of yours".to_owned()));
+    }
+    let said = Transcript::read(&*moment.reader, thread, 1)?;
+    let mut turns = Vec::new();
+    let mut room = limits::RESOURCE_BYTES;
+    for turn in said.turns.iter().rev() {
+        let text = write_turn(organism, turn);
+        let Some(left) = room.checked_sub(text.len()).filter(|_| turns.len() < limits::RESOURCE_TURNS) else {
+            break;
+        };
+        room = left;
+        turns.push(text);
+    }
+    let mut text = match said.turns.len() - turns.len() {
+        0 => String::new(),
+        left => format!("(the {left} oldest messages are left out; systole log {thread} has them)\n\n"),
+    };
+    text.extend(turns.into_iter().rev());
+    if said.has_ended {
+        text.push_str("(the thread has ended)\n");
+    }
+    Ok(Ok(json!({"mimeType": "text/plain", "text": text})))
+}
+
+fn write_turn(organism: &Composition, turn: &TranscriptTurn) -> String {
+    let (_, asked) = &turn.asked;
+    let mut text = write_words(asked, &read_question(organism, asked));
+    match &turn.end {
+        None => text.push_str("(no answer yet)\n\n"),
+        Some((how, record)) => {
+            let answer = write_answer(organism, *how, record).unwrap_or_else(|| {
+                let failure = describe_failure(record);
+                format!("(failed, {}: {})", failure.code, failure.words)
+            });
+            text.push_str(&write_words(record, &answer));
+        }
+    }
+    text
+}
+
+/// What one record says, with the addresses of its files.
+fn write_words(record: &Record, words: &str) -> String {
+    let h = &record.header;
+    let mut text = format!("{}, {}:\n{}\n", h.from, h.time, words.trim_end());
+    for (at, file) in file_reference::list_files(&record.body).iter().enumerate() {
+        let number = at + 1;
+        let shorten = |text: &str| cut(&plain(text), limits::FILE_NAME);
+        let name = shorten(file.name.as_deref().unwrap_or("a file"));
+        text.push_str(&format!(
+            "{name}, {}: {THREAD}{}/{}/{number}\n",
+            shorten(&file.media_type),
+            h.thread,
+            h.seq
+        ));
+    }
+    text.push('\n');
+    text
+}
