@@ -1,5 +1,6 @@
 """Answers at once. What it is called is what it does."""
 import sys
+import time
 import xml.etree.ElementTree as ET
 
 STAMP = ".//{urn:systole:stamp:v1}stamp"
@@ -24,6 +25,7 @@ for line in sys.stdin:
     else:
         if element == "test_tool_with_progress":
             for part in ("a third", "two thirds", "all"):
+                time.sleep(0.3)
                 progress = ET.Element(L + "progress", delivery=delivery)
                 progress.text = part
                 write(progress)
