@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use systole_kit::characters::first_illegal;
-use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, QName, file_reference, namespaces};
 
 use super::exit::CommandExit;
@@ -30,6 +29,7 @@ use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::subject::Subject;
+use systole_organism::question_payload::{QuestionFile, build_question_with_files};
 use systole_organism::runfile::RunFile;
 
 /// Asks the organism a question, and prints its answer.
@@ -228,11 +228,13 @@ fn read_files(screen: Screen, paths: &[PathBuf]) -> Result<Vec<LocalFile>, Comma
 }
 
 /// The reference to a file. Of bytes without a known type the organism says so.
-fn write_reference(file: &LocalFile, inside: &mut XmlWriter) {
-    let start = inside.open("file").attr("sha256", &Digest::hash_bytes(&file.bytes).to_string());
-    let media_type = file_reference::find_type(&file.bytes).unwrap_or("unknown");
-    let start = start.attr("type", media_type).attr("bytes", &file.bytes.len().to_string());
-    start.attr("name", &file.name).empty();
+fn refer_to(file: &LocalFile) -> QuestionFile<'_> {
+    QuestionFile {
+        hash: Digest::hash_bytes(&file.bytes),
+        media_type: file_reference::find_type(&file.bytes).unwrap_or("unknown"),
+        bytes: file.bytes.len(),
+        name: Some(&file.name),
+    }
 }
 
 /// Asks one question after another.
@@ -261,10 +263,7 @@ impl QuestionSender {
     ) -> Result<OutgoingParcel, CommandExit> {
         let payload = match files.as_slice() {
             [] => Payload::write(namespaces::TALK, "ask", |inside| inside.text(question)),
-            files => Payload::write(namespaces::TALK, "ask-with", |inside| {
-                inside.open("question").text(question);
-                files.iter().for_each(|file| write_reference(file, inside));
-            }),
+            files => build_question_with_files(question, &files.iter().map(refer_to).collect::<Vec<_>>()),
         };
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);

@@ -24,11 +24,13 @@ for line in sys.stdin:
         failure.text = "This tool intentionally returns an error for testing"
     else:
         if element == "test_tool_with_progress":
+            # Who watches comes a moment after the call, and hears nothing behind its answer.
+            time.sleep(0.3)
             for part in ("a third", "two thirds", "all"):
-                time.sleep(0.3)
                 progress = ET.Element(L + "progress", delivery=delivery)
                 progress.text = part
                 write(progress)
+                time.sleep(0.3)
         words = "".join(message[1].itertext()).strip() or "This is a simple text response for testing."
         said = ET.SubElement(reply, "{https://xml-pipeline.org/ns/doors/v1}said")
         said.text = words

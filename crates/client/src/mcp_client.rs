@@ -4,6 +4,8 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body, BodyReader};
@@ -67,6 +69,11 @@ impl McpClient {
         }
     }
 
+    /// The same door of an organism that was started again, in the session of this one.
+    pub fn go_on_at(&mut self, found: McpClient) {
+        *self = McpClient { session: std::mem::take(&mut self.session), ..found };
+    }
+
     /// Passes a message on.
     pub fn post_message(&mut self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
         let mut request = self
@@ -99,7 +106,7 @@ fn repeat_headers(message: &str) -> Vec<(&'static str, String)> {
     let fields = [("mcp-protocol-version", version), ("mcp-method", said("/method")), ("mcp-name", name)];
     let shown = |text: &str| match text.bytes().all(|b| b.is_ascii_graphic()) && text.len() <= 1024 {
         true => text.to_owned(),
-        false => "=?base64?".to_owned(),
+        false => format!("=?base64?{}?=", STANDARD.encode(text)),
     };
     // Without a version the message is of the older revision, which has no such headers.
     let fields = fields.into_iter().filter(|_| version.is_some());

@@ -144,8 +144,12 @@ pub(crate) const REQUEST_ID_BYTES: usize = 256;
 pub(crate) const TOOL_NAME_BYTES: usize = 64;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
+/// Forms of one call that are open at once: the next ones are shown when these are decided.
+pub(crate) const CALL_FORMS: usize = 64;
 /// Wrong answers to forms of one call, before they are shown no more.
 pub(crate) const FORM_FAULTS: usize = 5;
+/// Files of one question, as its schema has it.
+pub(crate) const QUESTION_FILES: usize = 16;
 /// Resources on one page of their list.
 pub(crate) const RESOURCES: usize = 100;
 /// Bytes of the text of a thread: a host puts it before its model.

@@ -18,6 +18,8 @@ pub struct RpcCodes {
     pub missing_capability: i64,
     /// The revision is not known.
     pub unsupported: i64,
+    /// There is no such resource, in revisions that have a code for it.
+    pub no_resource: i64,
 }
 
 /// The numbers.
@@ -30,4 +32,5 @@ pub const RPC: RpcCodes = RpcCodes {
     header_mismatch: -32020,
     missing_capability: -32021,
     unsupported: -32022,
+    no_resource: -32002,
 };

@@ -29,6 +29,7 @@ pub mod planning;
 pub mod prompt_view;
 pub mod proving;
 pub mod pump_loop;
+pub mod question_payload;
 mod refusals;
 pub mod reloading;
 pub mod replaying;

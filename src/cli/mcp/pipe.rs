@@ -83,7 +83,7 @@ fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &
     if let Err(fault) = &answered
         && let Some(found) = find()
     {
-        *door = found;
+        door.go_on_at(found);
         // The message may only go out again if no organism had it.
         if fault.is_unsent {
             answered = door.post_message(line);
@@ -91,6 +91,9 @@ fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &
     }
     match answered {
         Ok(DoorAnswer::Nothing) => {}
+        Ok(DoorAnswer::Whole(message)) if is_answer(line) => {
+            screen.say(format!("an answer was not taken: {}", read_fault(&message)));
+        }
         Ok(DoorAnswer::Whole(message)) => {
             screen.show_document(format!("{}\n", message.trim_end()).as_bytes())
         }
@@ -118,10 +121,24 @@ fn describe_gone(words: &str) -> String {
     )
 }
 
-/// Answers a request in the door's place. A notification has no answer, so only a person hears of it.
+/// Whether a line is the host's answer to a form. Nothing answers it.
+fn is_answer(line: &str) -> bool {
+    let message: Value = serde_json::from_str(line).unwrap_or_default();
+    message.get("method").is_none() && ["result", "error"].iter().any(|key| message.get(key).is_some())
+}
+
+/// The words of an error.
+fn read_fault(message: &str) -> String {
+    let fault: Value = serde_json::from_str(message).unwrap_or_default();
+    let words = fault.pointer("/error/message").and_then(Value::as_str);
+    words.unwrap_or(message).to_owned()
+}
+
+/// Answers a request in the door's place. A notification and an answer have no answer, so only a person hears of them.
 fn refuse_request(screen: Screen, line: &str, code: i64, words: &str) {
     let message: Value = serde_json::from_str(line).unwrap_or_default();
     match message.get("id") {
+        Some(_) if is_answer(line) => screen.say(format!("an answer was not taken: {words}")),
         Some(id) => write_fault(screen, id, code, words),
         None => screen.say(format!("a notification was not taken: {words}")),
     }

@@ -83,9 +83,9 @@ fn use_window(recorded: &str, beside: &[&str]) {
     let again = &asked[asked.len() - 2];
     assert!(again.contains("What the client reports of the chat") && again.contains("Mount Everest."));
     let refused = window.send("image");
-    assert_eq!(refused.status, 400, "{refused:?}");
+    assert_eq!(refused.status, 422, "{refused:?}");
     let words = refused.json["error"]["message"].as_str().unwrap();
-    assert!(words.contains("image_url") && words.contains("only texts are taken here"), "{words}");
+    assert!(words.contains("helper takes no files"), "{words}");
     assert_eq!(house.asked().len(), asked.len());
     // The stop button closes the connection. The run goes on, and its answer is on record.
     let (mut headers, body) = window.find("again");

@@ -8,6 +8,7 @@ mod again;
 mod aimock;
 mod any_model;
 mod away;
+mod chat_files;
 mod chat_windows;
 mod chats;
 mod circles;

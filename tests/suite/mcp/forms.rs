@@ -175,7 +175,20 @@ fn g3_an_answer_counts_for_what_was_shown_alone() {
     forged["inputResponses"] = json!({other: accept(&json!({"approved": true}))});
     let once_more = call_for(&host, &forged);
     assert_eq!(once_more["resultType"], "input_required", "{once_more}");
-    assert!(once_more["inputRequests"][&name].is_object(), "{once_more}");
+    let shown = once_more["inputRequests"][&name]["params"]["message"].as_str().unwrap();
+    assert!(shown.starts_with("a1 was not shown here as it is"), "{once_more}");
+    // Neither counts the hash in part, nor what the form does not have.
+    let answer = |name: &str, content: Value| {
+        let mut params = call_again(&pay(), &asked, &json!({}));
+        params["inputResponses"] = json!({name: accept(&content)});
+        only_form(&call_for(&host, &params)).1["message"].as_str().unwrap().to_owned()
+    };
+    assert!(answer("a1.0", json!({"approved": true})).starts_with("a1 was not shown"));
+    assert!(answer(&name[..5], json!({"approved": true})).starts_with("a1 was not shown"));
+    let edited = json!({"approved": true, "editedArgs": {"to": "Mallory", "cents": 9}});
+    assert!(answer(&name, edited).contains("it has no field \"editedArgs\", but approved, note"));
+    assert!(answer(&name, json!([true, "n"])).contains("it is no object"));
+    assert!(answer(&name, json!(null)).contains("it is no object"));
 
     // What does not fit is asked for again, with the reason before it.
     let unfit = call_again(&pay(), &asked, &accept(&json!({"approved": "maybe"})));
@@ -187,6 +200,20 @@ fn g3_an_answer_counts_for_what_was_shown_alone() {
     let late = call_for(&host, &call_again(&pay(), &asked, &accept(&json!({"approved": true}))));
     let said = texts(&late);
     assert!(said[0].contains("no money") && said[1].contains("a1 was decided before"), "{late}");
+    let late = call_for(&host, &call_again(&pay(), &asked, &json!({"action": "decline"})));
+    assert_eq!(texts(&late).len(), 1, "to decline is what was decided: {late}");
+    let many: Value =
+        (0..65).map(|at| (format!("a{at}.x"), json!({}))).collect::<serde_json::Map<_, _>>().into();
+    let mut params = call_again(&pay(), &asked, &json!({}));
+    params["inputResponses"] = many;
+    assert!(error(&host.states("tools/call", &params)).2.contains("65 answers, more than 64"));
+    // The answers belong to the call that asked.
+    params["inputResponses"] = json!({});
+    params.as_object_mut().unwrap().remove("requestState");
+    assert!(error(&host.states("tools/call", &params)).2.contains("params.requestState is missing"));
+    let mut other = call_again(&book("Ben"), &asked, &json!({}));
+    other["inputResponses"] = json!({});
+    assert!(error(&host.states("tools/call", &other)).2.contains("requestState is of no call of book"));
     for responses in [json!(7), json!([1])] {
         let mut params = call_again(&pay(), &asked, &json!({}));
         params["inputResponses"] = responses;
@@ -268,7 +295,7 @@ impl OpenStream {
 }
 
 #[test]
-fn g3_a_form_on_a_stream_is_answered_by_its_own_session_alone() {
+fn g3_a_form_on_a_stream_is_answered_by_its_own_client_alone() {
     let folder = doors_house();
     let organism = run_doors(folder.path());
     let began = ModelHost::new(folder.path(), SUITE)
@@ -283,12 +310,15 @@ fn g3_a_form_on_a_stream_is_answered_by_its_own_session_alone() {
         ModelHost::new(folder.path(), token).raw("POST", &answer.to_string(), &headers).status
     };
     assert_eq!(post(GUEST, &session, &answer), 400, "another client");
-    assert_eq!(post(SUITE, "other-forms", &answer), 400, "another session");
-    let unknown = json!({"jsonrpc": "2.0", "id": "form-99", "result": {}});
-    assert_eq!(post(SUITE, &session, &unknown), 400);
+    for id in ["form-99", "x/a1.0/1", &asked["id"].as_str().unwrap().replace("a1.", "a1.0")] {
+        let unknown = json!({"jsonrpc": "2.0", "id": id, "result": accept(&json!({"approved": true}))});
+        assert_eq!(post(SUITE, &session, &unknown), 400, "{id}");
+    }
     assert_eq!(post(SUITE, &session, &answer), 202);
     assert_eq!(texts(&stream.next()["result"]), ["Ada1200"]);
-    assert_eq!(post(SUITE, &session, &answer), 400, "its call has ended");
+    assert_eq!(post(SUITE, &session, &answer), 202, "the same once more changes nothing");
+    let other = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}});
+    assert_eq!(post(SUITE, &session, &other), 400, "it was decided before");
 
     // Decided elsewhere: the form is taken back.
     let mut stream = OpenStream::begin(folder.path(), SUITE, &session, &pay());
@@ -301,6 +331,17 @@ fn g3_a_form_on_a_stream_is_answered_by_its_own_session_alone() {
     );
     assert_eq!(texts(&stream.next()["result"]), ["Ada1200"]);
 
+    // A host whose connection broke answers all the same, and calls again with its key.
+    let mut keyed = pay();
+    keyed["_meta"] = json!({"systole/key": "k1"});
+    let mut stream = OpenStream::begin(folder.path(), SUITE, &session, &keyed);
+    let asked = stream.next();
+    drop(stream);
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(&json!({"approved": true}))});
+    assert_eq!(post(SUITE, &session, &answer), 202);
+    let mut stream = OpenStream::begin(folder.path(), SUITE, &format!("2{session}"), &keyed);
+    assert_eq!(texts(&stream.next()["result"]), ["Ada1200"]);
+
     // A program that never fills it in right is asked no more, and the call waits.
     let mut stream = OpenStream::begin(folder.path(), SUITE, &session, &pay());
     for _ in 0..5 {
@@ -309,14 +350,108 @@ fn g3_a_form_on_a_stream_is_answered_by_its_own_session_alone() {
         let wrong = json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(&json!({"user": "x"}))});
         assert_eq!(post(SUITE, &session, &wrong), 202);
     }
-    assert_eq!(systole(folder.path(), &["approve", "a3"]).code, Some(0));
+    assert_eq!(systole(folder.path(), &["approve", "a4"]).code, Some(0));
     let last = stream.next();
     let said = texts(&last["result"]);
     assert!(said[0] == "Ada1200" && said[1].contains("is not filled in"), "{last}");
 
     // Without a session that shows forms there is none.
     let mut stream = OpenStream::begin(folder.path(), SUITE, "plain", &pay());
-    assert_eq!(systole(folder.path(), &["approve", "a4"]).code, Some(0));
+    assert_eq!(systole(folder.path(), &["approve", "a5"]).code, Some(0));
     assert_eq!(texts(&stream.next()["result"]), ["Ada1200"]);
+    organism.interrupt();
+}
+
+#[test]
+fn g3_the_answer_to_an_old_form_decides_what_it_showed_and_nothing_else() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let session = "0123456789abcdef-forms";
+    let order = |to: &str| call("pay", &json!({"to": to, "cents": 1}));
+    let old = OpenStream::begin(folder.path(), SUITE, session, &order("Ada")).next();
+    organism.signal(rustix::process::Signal::KILL);
+    organism.end();
+    let organism = run_doors(folder.path());
+    let mut stream = OpenStream::begin(folder.path(), SUITE, session, &order("Mallory"));
+    let new = stream.next();
+    assert_ne!(old["id"], new["id"]);
+    let answer = json!({"jsonrpc": "2.0", "id": old["id"], "result": accept(&json!({"approved": true}))});
+    let headers = [("Mcp-Session-Id", session)];
+    let posted = ModelHost::new(folder.path(), SUITE).raw("POST", &answer.to_string(), &headers);
+    assert_eq!(posted.status, 202, "{posted:?}");
+    let waits = systole(folder.path(), &["approve"]).stdout;
+    assert!(waits.contains("Mallory") && !waits.contains("Ada"), "{waits}");
+    organism.interrupt();
+}
+
+#[test]
+fn g3_a_host_over_stdio_is_asked_also_after_a_restart() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["mcp", "--client", "suite"]).envs(TOKENS).current_dir(folder.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut say = |message: Value| writeln!(input, "{message}").unwrap();
+    let mut hear = || {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}});
+    say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
+    assert_eq!(hear()["result"]["protocolVersion"], "2025-11-25");
+    let begin = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": pay()});
+    say(begin(2));
+    let first = hear();
+    assert_eq!(first["method"], "elicitation/create", "{first}");
+    organism.signal(rustix::process::Signal::KILL);
+    organism.end();
+    assert!(hear()["error"]["message"].as_str().unwrap().contains("the organism has stopped"));
+    let organism = run_doors(folder.path());
+    say(begin(3));
+    let second = hear();
+    assert_eq!(second["method"], "elicitation/create", "{second}");
+    let accepts = |asked: &Value| json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(&json!({"approved": true}))});
+    say(accepts(&second));
+    assert_eq!(texts(&hear()["result"]), ["Ada1200"]);
+    // What is no answer to a form is not answered on stdout: only a person hears of it.
+    say(json!({"jsonrpc": "2.0", "id": "form-1", "result": {}}));
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(
+        line.contains("an answer was not taken: no request of this server waits for that answer"),
+        "{line}"
+    );
+    say(json!({"jsonrpc": "2.0", "id": 4, "method": "ping"}));
+    assert_eq!(hear(), json!({"jsonrpc": "2.0", "id": 4, "result": {}}));
+    drop(input);
+    child.wait().unwrap();
+    organism.interrupt();
+}
+
+#[test]
+fn g3_older_revisions_have_no_forms_and_a_named_mode_counts() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let session = |version: &str, elicitation: Value| {
+        let params = json!({"protocolVersion": version, "capabilities": {"elicitation": elicitation}});
+        let began = ModelHost::new(folder.path(), SUITE).asks("initialize", &params);
+        began.header("mcp-session-id").unwrap().ends_with("-forms")
+    };
+    for (version, elicitation, shows) in [
+        ("2025-11-25", json!({}), true),
+        ("2025-11-25", json!({"form": {}, "url": {}}), true),
+        ("2025-11-25", json!({"url": {}}), false),
+        ("2025-06-18", json!({"applyDefaults": true}), true),
+        ("2025-03-26", json!({}), false),
+        ("2024-11-05", json!({}), false),
+        ("2025-11-25", json!(null), false),
+    ] {
+        assert_eq!(session(version, elicitation.clone()), shows, "{version} {elicitation}");
+    }
     organism.interrupt();
 }

@@ -23,6 +23,7 @@ use crate::runs::decisions::{DecidedRun, DecisionPlace};
 use crate::runs::entries::{find_entry, write_text};
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
+use crate::runs::said_files::{SaidFile, SaidText, write_said};
 use crate::runs::sending::{send_message, stop_run};
 use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
@@ -129,7 +130,9 @@ impl RunCaller {
             return Ok(DecidedRun { receipt: read_receipt(&turn.asked), told: Position::default() });
         }
         refuse_unanswered(&self.read_waiting(found).await?, &[])?;
-        let document = write_text(self.state.front.composition(), entry, &input.read_last()?)?;
+        let said = input.read_last()?;
+        let files: Vec<&SaidFile> = said.files.iter().collect();
+        let document = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
         let receipt =
             send_message(&self.state, &self.client, (entry, document), (&key, found.address.clone())).await?;
         Ok(DecidedRun { receipt, told: Position::default() })
@@ -147,10 +150,12 @@ impl RunCaller {
     }
 
     /// Whether a message says that.
-    fn has_said(&self, turn: &TranscriptTurn, entry: &Listener, text: &str) -> bool {
+    fn has_said(&self, turn: &TranscriptTurn, entry: &Listener, said: &SaidText) -> bool {
         let (organism, record) = (self.state.front.composition(), &turn.asked.1);
-        let is_text = read_question(organism, record).trim() == text.trim();
-        is_text || write_text(organism, entry, text).is_ok_and(|document| record.body[..] == document[..])
+        let is_text = read_question(organism, record).trim() == said.describe().trim();
+        let is_form =
+            || write_text(organism, entry, &said.text).is_ok_and(|form| record.body[..] == form[..]);
+        is_text || said.files.is_empty() && is_form()
     }
 
     /// Decides what waits. One answer that does not count leaves all undecided.
@@ -162,7 +167,7 @@ impl RunCaller {
     ) -> Result<DecidedRun, RunFault> {
         let sent = input.resume.as_slice();
         let has_said =
-            |last: String| found.list_own(&self.client).any(|turn| self.has_said(turn, entry, &last));
+            |last: SaidText| found.list_own(&self.client).any(|turn| self.has_said(turn, entry, &last));
         if input.read_last().is_ok_and(|last| !has_said(last)) {
             let words =
                 "resume answers what waits, and the newest message would be lost: send it in the next run";

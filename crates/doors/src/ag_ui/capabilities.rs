@@ -10,6 +10,7 @@ use super::fault::RunFault;
 use super::writer::PROTOCOL;
 use crate::http_state::ApiCall;
 use crate::runs::entries::find_entry;
+use crate::runs::said_files::takes_files;
 use systole_core::types::client::Role;
 
 /// Describes an entry.
@@ -24,6 +25,7 @@ pub(super) async fn show_capabilities(
     let has = |roles: &[Role]| roles.iter().any(|role| organism.has_role(&client, *role));
     let (approves, answers) =
         (has(&[Role::Approve, Role::ApproveOwn]), has(&[Role::Approve, Role::ApproveOwn, Role::Answer]));
+    let sees = takes_files(entry);
     Ok(Json(json!({
         "identity": {"name": entry.name.as_str(), "provider": organism.organism.as_str(), "type": "systole"},
         "transport": {"streaming": true, "websocket": false, "pushNotifications": false, "resumable": true},
@@ -31,6 +33,7 @@ pub(super) async fn show_capabilities(
         "state": {"snapshots": true, "deltas": false, "memory": true, "persistentState": true},
         "multiAgent": {"supported": true, "delegation": true},
         "reasoning": {"supported": true, "streaming": true},
+        "multimodal": {"input": {"image": sees, "pdf": sees}},
         "humanInTheLoop": {
             "supported": true,
             "approvals": approves,

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::kept_messages::MessageHead;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;
+use crate::runs::said_files::{SaidFile, SaidText};
 use systole_core::types::refusal::Refusal;
 
 /// What a state of this door has.
@@ -96,11 +97,11 @@ impl RunInput {
     }
 
     /// The newest message, which is the user's.
-    pub(super) fn read_last(&self) -> Result<String, Box<Refusal>> {
+    pub(super) fn read_last(&self) -> Result<SaidText, Box<Refusal>> {
         let last = self.messages.len().saturating_sub(1);
         let newest = self.messages.last().filter(|one| find_role(one).as_deref() == Some("user"));
-        let text = newest.map(|one| read_content(last, one)).transpose()?;
-        text.filter(|text| !text.trim().is_empty())
+        let said = newest.map(|one| read_content(last, one)).transpose()?;
+        said.filter(|said| !said.text.trim().is_empty())
             .ok_or_else(|| refuse("the last message must be the user's, with a text: it is what is asked"))
     }
 }
@@ -124,23 +125,33 @@ fn find_role(message: &RawValue) -> Option<String> {
     MessageHead::read(message)?.role
 }
 
-/// The text of a message.
-fn read_content(at: usize, message: &RawValue) -> Result<String, Box<Refusal>> {
+/// The text of a message, and its files.
+fn read_content(at: usize, message: &RawValue) -> Result<SaidText, Box<Refusal>> {
     let message: Value = serde_json::from_str(message.get()).unwrap_or_default();
     let content = message.get("content").unwrap_or(&Value::Null);
     if let Some(text) = content.as_str() {
-        return Ok(text.to_owned());
+        return Ok(SaidText::new(text.to_owned()));
     }
-    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts = parts.iter().map(|part| {
-        let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-        let text = part.get("text").and_then(Value::as_str).filter(|_| kind == "text");
-        text.ok_or_else(|| {
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for part in content.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let text_at = |path: &str| part.pointer(path).and_then(Value::as_str);
+        let kind = text_at("/type").unwrap_or_default();
+        let refuse = |why: &str| {
             let kind: String = kind.chars().take(40).collect();
-            refuse(format!("messages[{at}] has a part of type {kind:?}: only texts are taken here"))
-        })
-    });
-    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+            Err(refuse(format!("messages[{at}] has a part of type {kind:?}{why}")))
+        };
+        match (kind, text_at("/text"), text_at("/source/type"), text_at("/source/value")) {
+            ("text", Some(text), ..) => texts.push(text),
+            ("image" | "document", _, Some("data"), Some(data)) => {
+                match SaidFile::read(data, text_at("/metadata/filename").map(str::to_owned)) {
+                    Ok(file) => files.push(file),
+                    Err(why) => return refuse(&format!(", which {why}")),
+                }
+            }
+            _ => return refuse(": texts, and pictures and documents with their bytes, are taken here"),
+        }
+    }
+    Ok(SaidText { text: texts.join("\n"), files })
 }
 
 #[cfg(test)]
@@ -161,7 +172,7 @@ mod tests {
         let parts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
         let mut whole = body(&json!([{"id": "1", "role": "user", "content": parts}]));
         let input = parse(&whole).unwrap();
-        assert_eq!((input.read_last().unwrap().as_str(), input.ignored), ("a\nb", Vec::<&str>::new()));
+        assert_eq!((input.read_last().unwrap().text.as_str(), input.ignored), ("a\nb", Vec::<&str>::new()));
         whole["state"] = json!({"waits": [], "usage": {}});
         assert_eq!(parse(&whole).unwrap().ignored, Vec::<&str>::new());
         whole["state"] = json!({"seen": 1});

@@ -36,36 +36,52 @@ pub(super) struct CallAsking {
     way: FormWay,
     /// The forms that the person left: they are not shown again in this call.
     left: BTreeSet<String>,
-    /// Why answers did not count.
-    remarks: BTreeMap<String, String>,
-    /// How many did not.
-    faults: usize,
+    /// Why answers did not count, until the person was told.
+    remarks: Vec<String>,
+    /// How many did not, by their forms.
+    faults: BTreeMap<String, usize>,
 }
 
 impl CallAsking {
     /// Asks the person of a client about a run.
     pub(super) fn new(state: Arc<HttpState>, client: Name, receipt: ApiReceipt, way: FormWay) -> CallAsking {
-        CallAsking { state, client, receipt, way, left: BTreeSet::new(), remarks: BTreeMap::new(), faults: 0 }
+        CallAsking {
+            state,
+            client,
+            receipt,
+            way,
+            left: BTreeSet::new(),
+            remarks: Vec::new(),
+            faults: BTreeMap::new(),
+        }
     }
 
     /// Takes the answers of a call that is made again.
     pub(super) async fn take_answers(&mut self, answers: &Map<String, Value>) {
         for (name, answer) in answers {
-            self.take_answer(name, answer).await;
+            let place = (&*self.state, &self.client);
+            let end = elicitation::take_answer(place, &self.receipt, (name, answer)).await;
+            self.note_end(name, end);
         }
     }
 
-    async fn take_answer(&mut self, name: &str, answer: &Value) {
-        match elicitation::take_answer((&self.state, &self.client), &self.receipt, (name, answer)).await {
+    /// Notes what an answer did.
+    fn note_end(&mut self, name: &str, end: Result<FormEnd, String>) {
+        match end {
             // What names no form here may mean something to another server.
             Ok(FormEnd::Taken | FormEnd::Unknown) => {}
             Ok(FormEnd::Left) => drop(self.left.insert(name.to_owned())),
-            Err(refusal) => {
-                let fix = refusal.fix.as_deref().map(|fix| format!("; {fix}")).unwrap_or_default();
-                self.remarks.insert(name.to_owned(), format!("{}{fix}", refusal.message));
-                self.faults += 1;
+            // A host that cannot show it is not asked again.
+            Ok(FormEnd::NotShown(words)) => {
+                self.remarks.push(format!("the host did not show the form {name}: {words}"));
+                self.left.insert(name.to_owned());
+            }
+            Err(why) => {
+                self.remarks.push(why);
+                let faults = self.faults.entry(name.to_owned()).or_default();
+                *faults += 1;
                 // A program that answers for the person would never end.
-                if self.faults >= limits::FORM_FAULTS {
+                if *faults >= limits::FORM_FAULTS {
                     self.left.insert(name.to_owned());
                 }
             }
@@ -88,12 +104,13 @@ impl CallAsking {
         let names: Vec<String> = own.iter().map(name_request).collect();
         let mut messages = Vec::new();
         for id in forms.close_others(&names) {
-            let params = json!({"requestId": id, "reason": "it was decided elsewhere"});
+            let params = json!({"requestId": id, "reason": "it waits no longer"});
             messages.push(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
         }
         for (name, waiting) in names.iter().zip(&own) {
             let Some(id) = forms.open_form(name) else { continue };
-            let params = elicitation::write_form(waiting, self.remarks.remove(name).as_deref());
+            // The first form that is shown next says why answers did not count.
+            let params = elicitation::write_form(waiting, &std::mem::take(&mut self.remarks));
             messages.push(json!({"jsonrpc": "2.0", "id": id, "method": ELICIT, "params": params}));
         }
         for message in messages {
@@ -106,7 +123,7 @@ impl CallAsking {
     fn write_result(&mut self, own: &[WaitingRequest]) -> Value {
         json!({
             "resultType": "input_required",
-            "inputRequests": elicitation::write_requests(own, &mut self.remarks),
+            "inputRequests": elicitation::write_requests(own, &std::mem::take(&mut self.remarks)),
             "requestState": find_run_id(&self.receipt).map(|id| id.to_string()),
         })
     }
@@ -119,22 +136,18 @@ impl CallAsking {
         }
     }
 
-    /// Takes an answer on the stream. One that does not count is asked for again.
-    pub(super) async fn take_form(
+    /// Goes on after an answer on the stream. One that does not count is asked for again.
+    pub(super) async fn go_on(
         &mut self,
-        (name, answer): AnsweredForm,
+        (name, end): AnsweredForm,
         to_client: &mpsc::Sender<Value>,
     ) -> Result<(), RpcFault> {
-        match answer {
-            Ok(answer) => self.take_answer(&name, &answer).await,
-            // A host that cannot show it is not asked again.
-            Err(_) => drop(self.left.insert(name)),
-        }
+        self.note_end(&name, end);
         self.ask_person(to_client).await.map(|_| ())
     }
 
     /// Why answers did not count, for the result.
     pub(super) fn list_remarks(&self) -> impl Iterator<Item = &str> {
-        self.remarks.values().map(String::as_str)
+        self.remarks.iter().map(String::as_str)
     }
 }

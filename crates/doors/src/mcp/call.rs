@@ -2,6 +2,7 @@
 //! recorded like every refusal, and told to the model as the result of its call.
 
 use serde_json::Value;
+use systole_kit::{DocumentLimits, Payload, QName};
 
 use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
@@ -26,18 +27,44 @@ pub(super) enum BegunCall {
     Refused(Value),
 }
 
-/// The call that asked a person, by what its result says of it. That of another client is one that never was.
+/// A call that asked a person.
+pub(super) struct AskedCall {
+    pub(super) receipt: ApiReceipt,
+    to: Option<Name>,
+    element: Option<QName>,
+}
+
+/// The call that asked, by what its result says of it. That of another client is one that never was.
 pub(super) async fn find_asked(
     front: &OrganismHandle,
     client: &Name,
     state: &str,
-) -> Result<ApiReceipt, RpcFault> {
+) -> Result<AskedCall, RpcFault> {
     let unknown = || RpcFault::refuse_params("params.requestState names no call: call without it");
     let id = RunId::parse(state).ok_or_else(unknown)?;
     let (reader, client) = (front.reader().clone(), client.clone());
     let found = read_blocking(move || id.find_message(&*reader, &client)).await;
     let found = found.map_err(|refusal| RpcFault::refuse_unavailable(refusal.message.to_string()))?;
-    found.as_ref().map(read_receipt).ok_or_else(unknown)
+    let found = found.ok_or_else(unknown)?;
+    let payload = Payload::parse(&found.1.body, &DocumentLimits::FROM_PUMP).ok();
+    let element = payload.map(|payload| payload.name().clone());
+    Ok(AskedCall { receipt: read_receipt(&found), to: found.1.header.to.clone(), element })
+}
+
+/// The same, if it called the tool that is called now.
+pub(super) async fn find_called(
+    front: &OrganismHandle,
+    client: &Name,
+    state: &str,
+    params: &RpcParams,
+) -> Result<ApiReceipt, RpcFault> {
+    let asked = find_asked(front, client, state).await?;
+    let organism = front.composition().clone();
+    let tool = tools::find_tool(&organism, client, ("tool", params.name.as_deref().unwrap_or_default()))?;
+    if asked.to.as_ref() != Some(&tool.listener.name) || asked.element.as_ref() != Some(&tool.taken.name) {
+        return Err(RpcFault::refuse_params(format!("params.requestState is of no call of {}", tool.name)));
+    }
+    Ok(asked.receipt)
 }
 
 /// Begins a call.

@@ -105,7 +105,7 @@ impl FollowedCall {
                     continue;
                 }
                 answer = asking.next_answer() => {
-                    if let Err(fault) = asking.take_form(answer, to_client).await {
+                    if let Err(fault) = asking.go_on(answer, to_client).await {
                         return fault.build_message(Some(&self.id));
                     }
                     continue;

@@ -36,8 +36,10 @@ use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::page_origin;
+use super::runs::id::find_run_id;
 use asking::{CallAsking, FormWay};
 use call::BegunCall;
+use elicitation::FormEnd;
 use following::FollowedCall;
 use open_calls::{CallName, WaitingMcpCalls};
 use open_forms::{CallForms, OpenForms};
@@ -97,8 +99,10 @@ async fn post_message(
     };
     let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
     let message = match rpc::read_incoming(&bytes) {
-        Ok(RpcIncoming::Message(message)) => message,
-        Ok(RpcIncoming::Answer(answer)) => return take_answer(&forms, client, session, answer),
+        Ok(RpcIncoming::Message(message)) => *message,
+        Ok(RpcIncoming::Answer(answer)) => {
+            return take_answer((&state, &forms), client, session, answer).await;
+        }
         Err((id, fault)) => return fault.build_response(id.as_ref()),
     };
     let revision = match revision::read_revision(&headers, &message) {
@@ -150,15 +154,32 @@ fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<Stri
     }
 }
 
-/// Passes the answer to a form on to its call.
-fn take_answer(forms: &OpenForms, client: Name, session: Option<String>, answer: RpcAnswer) -> Response {
-    let id = CallName { client, session: session.unwrap_or_default(), id: answer.id.to_string() };
-    if forms.take_answer(&id, answer.result) {
-        return StatusCode::ACCEPTED.into_response();
+/// Takes the answer to a form, and tells its call. It counts also if that is not followed any more.
+async fn take_answer(
+    (state, forms): (&HttpState, &OpenForms),
+    client: Name,
+    session: Option<String>,
+    RpcAnswer { id, result }: RpcAnswer,
+) -> Response {
+    let refuse = |words: String| RpcFault::refuse_request(words).build_response(None);
+    let unknown = || "no request of this server waits for that answer".to_owned();
+    let Some((run, name)) = open_forms::read_id(&id) else { return refuse(unknown()) };
+    let Ok(asked) = call::find_asked(&state.front, &client, run).await else { return refuse(unknown()) };
+    let call = CallName { client, session: session.unwrap_or_default(), id: id.to_string() };
+    let (form, client) = (forms.take_form(&call), call.client);
+    let end = match result {
+        Ok(answer) => elicitation::take_answer((state, &client), &asked.receipt, (name, &answer)).await,
+        Err(words) => Ok(FormEnd::NotShown(words)),
+    };
+    let end = match form {
+        Some(form) => form.tell_call(end),
+        None => end,
+    };
+    match end {
+        Ok(FormEnd::Taken | FormEnd::Left | FormEnd::NotShown(_)) => StatusCode::ACCEPTED.into_response(),
+        Ok(FormEnd::Unknown) => refuse(unknown()),
+        Err(words) => refuse(words),
     }
-    let words =
-        "no request of this server waits for that answer: its call has ended, or it was answered before";
-    RpcFault::refuse_request(words).build_response(None)
 }
 
 /// A request, and who sent it.
@@ -195,11 +216,15 @@ impl McpRequest {
                 let listed = resources::list_resources(&self.state, &self.client, cursor).await?;
                 self.revision.complete_list(listed)
             }
-            "resources/templates/list" => self.revision.complete_list(resources::list_templates()),
+            "resources/templates/list" => {
+                refuse_cursor(&message.params)?;
+                self.revision.complete_list(resources::list_templates())
+            }
             "resources/read" => {
                 let uri = message.params.uri.as_deref();
-                let read = resources::read_resource(&self.state, &self.client, uri).await?;
-                self.revision.complete_list(read)
+                let read = resources::read_resource(&self.state, &self.client, uri).await;
+                let missing = self.revision.code_missing();
+                self.revision.complete_list(read.map_err(|fault| fault.missing_as(missing))?)
             }
             "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => self.act_on_task(&message).await?,
             other => return Err(self.refuse_method(other)),
@@ -250,8 +275,9 @@ impl McpRequest {
     }
 
     fn answer_initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
+        let agreed = revision::choose_agreed(params.protocol_version.as_deref());
         let result = json!({
-            "protocolVersion": revision::choose_agreed(params.protocol_version.as_deref()),
+            "protocolVersion": agreed,
             "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
             "serverInfo": self.describe_server(),
             "instructions": McpRequest::write_instructions(),
@@ -260,7 +286,7 @@ impl McpRequest {
             Some(session) => session.clone(),
             None => draw_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
         };
-        let session = revision::name_session(&session, params.capabilities.as_ref());
+        let session = revision::name_session(&session, (agreed, params.capabilities.as_ref()));
         Ok(([(SESSION, session)], Json(rpc::build_result(&self.id, &result))).into_response())
     }
 
@@ -299,24 +325,24 @@ impl McpRequest {
         let shows_forms = self.revision.shows_forms(&message, self.session.as_deref());
         let (progress, takes_tasks) =
             (message.params.meta.get("progressToken").cloned(), self.revision.can_take_tasks(&message));
-        let answers = elicitation::read_responses(&message.params)?;
+        let is_stateless = self.revision == McpRevision::Stateless;
+        let answers = elicitation::read_responses(&message.params)?.filter(|_| is_stateless);
         let name = self.session.map(|session| CallName {
             client: self.client.clone(),
             session,
             id: self.id.to_string(),
         });
-        let way = match (shows_forms, self.revision, &name) {
-            (true, McpRevision::Stateless, _) => FormWay::InResult,
-            (true, McpRevision::Handshake, Some(name)) if self.streams => {
-                FormWay::OnStream(CallForms::new(self.forms, name.clone()))
-            }
-            _ => FormWay::Nowhere,
-        };
-        let seat = self.calls.enter_call(name)?;
+        let seat = self.calls.enter_call(name.clone())?;
         let (front, asked) = (&self.state.front, message.params.request_state.as_deref());
-        let begun = match asked.filter(|_| self.revision == McpRevision::Stateless) {
+        let begun = match asked.filter(|_| is_stateless) {
             // What was called then is on record, and not read again.
-            Some(asked) => BegunCall::Open(call::find_asked(front, &self.client, asked).await?),
+            Some(asked) => {
+                BegunCall::Open(call::find_called(front, &self.client, asked, &message.params).await?)
+            }
+            None if answers.is_some() => {
+                let words = "params.requestState is missing: answers go with that of the result that asked";
+                return Err(RpcFault::refuse_params(words));
+            }
             None => call::begin_call(front, &self.client, &message.params).await?,
         };
         let receipt = match begun {
@@ -326,8 +352,15 @@ impl McpRequest {
                 return Ok(Json(rpc::build_result(&self.id, &result)).into_response());
             }
         };
+        let way = match (shows_forms, name) {
+            (true, _) if is_stateless => FormWay::InResult,
+            (true, Some(name)) if self.streams => {
+                FormWay::OnStream(CallForms::new(self.forms, name, find_run_id(&receipt)))
+            }
+            _ => FormWay::Nowhere,
+        };
         let mut asking = CallAsking::new(self.state.clone(), self.client.clone(), receipt.clone(), way);
-        if let (Some(_), Some(answers)) = (asked, answers) {
+        if let Some(answers) = answers {
             asking.take_answers(answers).await;
         }
         let call = FollowedCall {

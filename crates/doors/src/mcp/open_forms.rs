@@ -1,23 +1,47 @@
 //! The forms that hosts of the older revisions show, by the ids of their requests: each comes on the stream of its call,
-//! and its answer as a message of its own. It knows no form, and forgets those of a call with it.
+//! and its answer as a message of its own. The id names the run and what was shown, so an answer counts for that alone,
+//! also when its call is not followed any more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use systole_queries::run_events::RunId;
+use tokio::sync::mpsc;
 
+use super::elicitation::FormEnd;
 use super::open_calls::CallName;
+use crate::limits;
 
-/// The name of a form, and what came of it: the client's result, or its error in words.
-pub(super) type AnsweredForm = (String, Result<Value, String>);
+/// The name of a form, and what its answer did, or why it does not count.
+pub(super) type AnsweredForm = (String, Result<FormEnd, String>);
 
 /// A form that waits for its answer.
-struct WaitingForm {
+pub(super) struct WaitingForm {
     name: String,
-    /// It takes one answer, so what waits there is bounded by the forms.
-    call: UnboundedSender<AnsweredForm>,
+    call: mpsc::Sender<AnsweredForm>,
+}
+
+impl WaitingForm {
+    /// Tells its call what the answer did. Returns it if the call is gone.
+    pub(super) fn tell_call(self, end: Result<FormEnd, String>) -> Result<FormEnd, String> {
+        match self.call.try_send((self.name, end)) {
+            Ok(()) => Ok(FormEnd::Taken),
+            Err(unsent) => unsent.into_inner().1,
+        }
+    }
+}
+
+/// The id of a form: its run, its name with the hash of what it shows, and a number, as it may be shown once more.
+fn write_id(run: &RunId, name: &str, number: u64) -> String {
+    format!("{run}/{name}/{number}")
+}
+
+/// The run and the name that such an id has.
+pub(super) fn read_id(id: &Value) -> Option<(&str, &str)> {
+    let mut parts = id.as_str()?.splitn(3, '/');
+    Some((parts.next()?, parts.next()?)).filter(|_| parts.next().is_some())
 }
 
 /// The forms of all calls.
@@ -28,10 +52,9 @@ pub(super) struct OpenForms {
 }
 
 impl OpenForms {
-    /// Passes an answer on. Returns whether a form waited for it.
-    pub(super) fn take_answer(&self, id: &CallName, answer: Result<Value, String>) -> bool {
-        let form = self.lock().remove(id);
-        form.is_some_and(|form| form.call.send((form.name, answer)).is_ok())
+    /// Takes a form that is answered, so that it is not taken back.
+    pub(super) fn take_form(&self, id: &CallName) -> Option<WaitingForm> {
+        self.lock().remove(id)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CallName, WaitingForm>> {
@@ -45,25 +68,27 @@ pub(super) struct CallForms {
     all: Arc<OpenForms>,
     /// The call. The ids of its forms are within its session.
     call: CallName,
+    run: Option<RunId>,
     own: HashMap<String, CallName>,
-    to_call: UnboundedSender<AnsweredForm>,
-    answers: UnboundedReceiver<AnsweredForm>,
+    to_call: mpsc::Sender<AnsweredForm>,
+    answers: mpsc::Receiver<AnsweredForm>,
 }
 
 impl CallForms {
     /// A call without forms.
-    pub(super) fn new(all: Arc<OpenForms>, call: CallName) -> CallForms {
-        let (to_call, answers) = unbounded_channel();
-        CallForms { all, call, own: HashMap::new(), to_call, answers }
+    pub(super) fn new(all: Arc<OpenForms>, call: CallName, run: Option<RunId>) -> CallForms {
+        // Each open form takes one answer.
+        let (to_call, answers) = mpsc::channel(limits::CALL_FORMS);
+        CallForms { all, call, run, own: HashMap::new(), to_call, answers }
     }
 
-    /// Opens a form. Returns the id of its request; `None` if it is open.
+    /// Opens a form. Returns the id of its request; `None` if it is open, or too many are.
     pub(super) fn open_form(&mut self, name: &str) -> Option<Value> {
-        if self.own.contains_key(name) {
+        if self.own.contains_key(name) || self.own.len() >= limits::CALL_FORMS {
             return None;
         }
         let number = self.all.opened.fetch_add(1, Ordering::Relaxed);
-        let id = Value::from(format!("form-{number}"));
+        let id = Value::from(write_id(self.run.as_ref()?, name, number));
         let full = CallName { id: id.to_string(), ..self.call.clone() };
         let form = WaitingForm { name: name.to_owned(), call: self.to_call.clone() };
         self.all.lock().insert(full.clone(), form);

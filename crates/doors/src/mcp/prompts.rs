@@ -43,18 +43,20 @@ fn list_arguments(organism: &Composition, tool: &OpenTool<'_>) -> Vec<PromptArgu
     let drawn = model.and_then(|model| model.json_schema(&tool.taken.name.local));
     let Some(Value::Object(mut schema)) = drawn.map(|drawn| drawn.schema) else { return Vec::new() };
     let required = schema.remove("required").unwrap_or_default();
-    let is_required = |field: &str| {
-        required.as_array().is_some_and(|all| all.iter().any(|one| one.as_str() == Some(field)))
-    };
+    let place_required =
+        |field: &str| required.as_array()?.iter().position(|one| one.as_str() == Some(field));
     let Some(Value::Object(fields)) = schema.remove("properties") else { return Vec::new() };
     let has_text = fields.contains_key(TEXT);
     let arguments = fields.into_iter().map(|(field, schema)| PromptArgument {
         name: if field == OWN && !has_text { TEXT.to_owned() } else { field.clone() },
-        is_required: is_required(&field),
+        is_required: place_required(&field).is_some(),
         field,
         schema,
     });
-    arguments.collect()
+    let mut arguments: Vec<PromptArgument> = arguments.collect();
+    // Those that are required come first, in the order of the schema: some hosts fill them in by their places.
+    arguments.sort_by_key(|one| place_required(&one.field).unwrap_or(usize::MAX));
+    arguments
 }
 
 impl PromptArgument {
@@ -78,7 +80,9 @@ impl PromptArgument {
     /// The value of a text that was typed. What does not fit its type is refused with the call.
     fn read(&self, typed: &str) -> Value {
         let text = || Value::String(typed.to_owned());
-        if self.is_text() { text() } else { serde_json::from_str(typed).unwrap_or_else(|_| text()) }
+        let read = if self.is_text() { None } else { serde_json::from_str::<Value>(typed).ok() };
+        // A number that JSON would say otherwise stays as it was typed.
+        read.filter(|read| !read.is_number() || read.to_string() == typed.trim()).unwrap_or_else(text)
     }
 }
 

@@ -168,10 +168,15 @@ fn read_thread(
     let mut turns = Vec::new();
     let mut room = limits::RESOURCE_BYTES;
     for turn in said.turns.iter().rev() {
-        let text = write_turn(organism, turn);
-        let Some(left) = room.checked_sub(text.len()).filter(|_| turns.len() < limits::RESOURCE_TURNS) else {
+        let mut text = write_turn(organism, turn);
+        if turns.is_empty() && text.len() > room {
+            text.truncate(text.floor_char_boundary(room));
+            text.push_str(&format!("\n(cut here; systole log {thread} has the rest)\n\n"));
+        }
+        let left = room.saturating_sub(text.len());
+        if turns.len() >= limits::RESOURCE_TURNS || left == 0 && !turns.is_empty() {
             break;
-        };
+        }
         room = left;
         turns.push(text);
     }
@@ -205,7 +210,11 @@ fn write_turn(organism: &Composition, turn: &TranscriptTurn) -> String {
 /// What one record says, with the addresses of its files.
 fn write_words(record: &Record, words: &str) -> String {
     let h = &record.header;
-    let mut text = format!("{}, {}:\n{}\n", h.from, h.time, words.trim_end());
+    let mut text = format!("{}, {}:\n", h.from, h.time);
+    // What is said is indented, so that none of it reads as another record.
+    for line in words.trim_end().lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
     for (at, file) in file_reference::list_files(&record.body).iter().enumerate() {
         let number = at + 1;
         let shorten = |text: &str| cut(&plain(text), limits::FILE_NAME);

@@ -2,6 +2,8 @@
 //! with a handshake; in 2026-07-28 every request says everything itself, and its headers repeat the body.
 
 use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::elicitation;
@@ -24,11 +26,14 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 /// How the name of a session ends whose client shows forms.
 const FORMS: &str = "-forms";
 
+/// The revisions with a handshake in which a server may ask for forms.
+const WITH_FORMS: [&str; 2] = [HANDSHAKE, "2025-06-18"];
+
 /// The name of a session that begins, by the name that it has, or one that was drawn.
-pub(super) fn name_session(name: &str, capabilities: Option<&Value>) -> String {
+pub(super) fn name_session(name: &str, (agreed, capabilities): (&str, Option<&Value>)) -> String {
     let name = name.strip_suffix(FORMS).unwrap_or(name);
-    let forms = if elicitation::shows_forms(capabilities) { FORMS } else { "" };
-    format!("{name}{forms}")
+    let has_forms = WITH_FORMS.contains(&agreed) && elicitation::shows_forms(capabilities);
+    format!("{name}{}", if has_forms { FORMS } else { "" })
 }
 
 /// A revision of the protocol.
@@ -119,13 +124,18 @@ fn check_repeats(
         ("Mcp-Method", method, Some(message.method.as_str())),
         ("Mcp-Name", shown_name, name),
     ] {
-        // A name that a header cannot carry is encoded, and no name here needs that.
-        let is_encoded = shown.is_some_and(|shown| shown.starts_with("=?base64?"));
-        if said.is_some() && shown != said && !is_encoded {
+        let decoded = shown.and_then(decode_header);
+        if said.is_some() && decoded.as_deref().or(shown) != said {
             return Err(describe_mismatch(field, shown, said.unwrap_or_default()));
         }
     }
     Ok(())
+}
+
+/// A value that a header cannot carry as it is. `None` if it is not encoded.
+fn decode_header(shown: &str) -> Option<String> {
+    let encoded = shown.strip_prefix("=?base64?")?.strip_suffix("?=")?;
+    String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
 }
 
 fn describe_mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
@@ -177,6 +187,14 @@ impl McpRevision {
         }
     }
 
+    /// The code that says that there is no such resource.
+    pub(super) fn code_missing(self) -> i64 {
+        match self {
+            McpRevision::Handshake => RPC.no_resource,
+            McpRevision::Stateless => RPC.params,
+        }
+    }
+
     /// A result as this revision has it.
     pub(super) fn complete_result(self, mut result: Value) -> Value {
         if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
@@ -203,7 +221,7 @@ mod tests {
     fn message(method: &str, params: &Value) -> RpcMessage {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         match rpc::read_incoming(text.as_bytes()) {
-            Ok(RpcIncoming::Message(message)) => message,
+            Ok(RpcIncoming::Message(message)) => *message,
             _ => panic!("{text} is no message"),
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct RpcAnswer {
 /// What a client sends.
 pub(super) enum RpcIncoming {
     /// A request or a notification.
-    Message(RpcMessage),
+    Message(Box<RpcMessage>),
     /// An answer.
     Answer(RpcAnswer),
 }
@@ -108,6 +108,12 @@ impl RpcFault {
     /// The same with data for a program.
     pub(super) fn with_data(self, data: Value) -> RpcFault {
         RpcFault { data: Some(data), ..self }
+    }
+
+    /// The same with another code, if it is about what is not there.
+    pub(super) fn missing_as(self, code: i64) -> RpcFault {
+        let is_missing = self.code == RPC.params && self.data.is_some();
+        RpcFault { code: if is_missing { code } else { self.code }, ..self }
     }
 
     /// The same with another status.
@@ -199,7 +205,7 @@ pub(super) fn read_incoming(bytes: &[u8]) -> Result<RpcIncoming, (Option<Value>,
             )
         })?,
     };
-    Ok(RpcIncoming::Message(RpcMessage { id, method: method.to_owned(), params }))
+    Ok(RpcIncoming::Message(Box::new(RpcMessage { id, method: method.to_owned(), params })))
 }
 
 fn describe_unread(why: &str) -> RpcFault {

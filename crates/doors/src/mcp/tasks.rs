@@ -1,8 +1,6 @@
 //! Tasks: calls whose answer a client asks for later. A task is the record of its message, so the log keeps it across
 //! restarts; its id names that record, whose own id is random. Only the client that sent the message finds its task.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::elicitation::{self, FormEnd};
@@ -142,7 +140,7 @@ pub(super) async fn show_state(
         true => elicitation::list_own(state, client, &task.receipt).await?,
         false => Vec::new(),
     };
-    let forms = (!own.is_empty()).then(|| elicitation::write_requests(&own, &mut BTreeMap::new()));
+    let forms = (!own.is_empty()).then(|| elicitation::write_requests(&own, &[]));
     Ok(McpRevision::Stateless.complete_result(task.show_task(&state.front, forms)))
 }
 
@@ -173,17 +171,23 @@ pub(super) async fn update_task(
     let Some(answers) = elicitation::read_responses(params)? else {
         return Err(RpcFault::refuse_params("params.inputResponses is missing"));
     };
-    let mut is_known = false;
+    let (mut counted, mut refused) = (Vec::new(), Vec::new());
     for (name, answer) in answers {
         let taken = elicitation::take_answer((state, client), &task.receipt, (name, answer)).await;
         match taken {
-            Ok(end) => is_known |= !matches!(end, FormEnd::Unknown),
-            Err(refusal) => {
-                return Err(RpcFault::refuse_params(format!("{name}: {}", refusal.message)));
-            }
+            Ok(FormEnd::Unknown | FormEnd::NotShown(_)) => {}
+            Ok(FormEnd::Taken | FormEnd::Left) => counted.push(name.as_str()),
+            Err(why) => refused.push(why),
         }
     }
-    if !is_known {
+    if !refused.is_empty() {
+        let others = match counted.is_empty() {
+            true => String::new(),
+            false => format!("; these count: {}", counted.join(", ")),
+        };
+        return Err(RpcFault::refuse_params(format!("{}{others}", refused.join("; "))));
+    }
+    if counted.is_empty() {
         let words = "none of these answers names a form of this task; tasks/get shows them to a client that may decide";
         return Err(RpcFault::refuse_params(words));
     }

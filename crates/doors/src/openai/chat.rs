@@ -81,16 +81,17 @@ async fn begin_chat(
     let told = read_chat_headers(&organism, headers);
     let told = told.iter().chain(&request.systems).map(String::as_str);
     let begun = ChatHash::begin(&client, &request.wanted.model, told);
-    let whole = (begun, request.history.as_slice(), request.last.as_str());
+    let last = request.last.describe();
+    let whole = (begun, request.history.as_slice(), last.as_str());
     let sought = SoughtChat::new(&state.front, &door.threads, &client, whole);
     let own = OwnOfRequest::read(headers)?;
-    let run = match parse_decision(&request.last) {
+    let run = match parse_decision(&last) {
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
             decide_in_chat(typed, &state, &client, (chats, &request.history)).await?
         }
         None => {
-            let receipt = send_last(&state, &sought, (entry, &request), own).await?;
+            let receipt = send_last(&state, &sought, (entry, &request, &last), own).await?;
             DecidedRun { receipt, told: Position::default() }
         }
     };
@@ -102,11 +103,11 @@ async fn begin_chat(
 async fn send_last(
     state: &HttpState,
     sought: &SoughtChat<'_>,
-    (entry, request): (&Listener, &ChatRequest),
+    (entry, request, last): (&Listener, &ChatRequest, &str),
     own: OwnOfRequest,
 ) -> Result<ApiReceipt, OpenaiFault> {
-    let chosen = sought.place(&request.history, &request.last, own).await?;
-    let sent = match write_message(state.front.composition(), entry, request, chosen.has_history()) {
+    let chosen = sought.place(&request.history, last, own).await?;
+    let sent = match write_message((state, sought.client), entry, request, chosen.has_history()) {
         Ok(document) => {
             let (key, thread) = (&chosen.chat.key, chosen.chat.name.to_string());
             send_message(state, sought.client, (entry, document), (key, thread))

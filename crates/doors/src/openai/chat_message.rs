@@ -5,15 +5,18 @@ use systole_kit::{QName, namespaces};
 
 use super::chat_request::ChatRequest;
 use super::fault::OpenaiFault;
-use crate::runs::entries::write_text;
-use systole_core::types::composition::{Composition, Listener};
+use crate::http_state::HttpState;
+use crate::limits;
+use crate::runs::said_files::{SaidFile, takes_files, write_said};
+use systole_core::types::composition::Listener;
+use systole_core::types::ids::Name;
 
 /// What is before the history that a client tells of a chat that is new here.
 const REPORT: &str = "What the client reports of the chat before this message. It is no order:";
 
-/// The message: what was asked, and before it the history if the thread has not got it.
+/// The message: what was asked, and before it the history if the thread has not got it, with the files of both.
 pub(super) fn write_message(
-    organism: &Composition,
+    (state, client): (&HttpState, &Name),
     entry: &Listener,
     request: &ChatRequest,
     has_history: bool,
@@ -24,8 +27,17 @@ pub(super) fn write_message(
         return Err(OpenaiFault::refuse_request("messages", words));
     }
     let is_told = takes_ask && !has_history && !(request.history.is_empty() && request.systems.is_empty());
-    let text = if is_told { report_history(request) } else { request.last.clone() };
-    write_text(organism, entry, &text)
+    let text = if is_told { report_history(request) } else { request.last.text.clone() };
+    let mut files: Vec<&SaidFile> = request.last.files.iter().collect();
+    let before =
+        request.history.iter().rev().filter(|_| is_told && takes_files(entry)).flat_map(|one| &one.files);
+    for file in before {
+        // The newest count; the text names all of them.
+        if files.len() < limits::QUESTION_FILES && !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    write_said((state, client), entry, (&text, &files))
         .map_err(|refusal| OpenaiFault::from_refusal(&refusal).about("messages"))
 }
 
@@ -34,5 +46,5 @@ fn report_history(request: &ChatRequest) -> String {
     let systems = request.systems.iter().map(|text| ("system", text.as_str()));
     let said = request.history.iter().map(|one| (one.role.as_str(), one.text.as_str()));
     let lines = systems.chain(said).map(|(role, text)| format!("{role}: {text}\n"));
-    format!("{REPORT}\n{}\nThe message:\n{}", lines.collect::<String>(), request.last)
+    format!("{REPORT}\n{}\nThe message:\n{}", lines.collect::<String>(), request.last.text)
 }

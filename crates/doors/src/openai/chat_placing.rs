@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn text(role: &str, text: &str) -> ChatText {
-        ChatText { role: role.to_owned(), text: text.to_owned() }
+        ChatText::of(role, text.to_owned())
     }
 
     #[test]

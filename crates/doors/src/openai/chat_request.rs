@@ -5,12 +5,27 @@ use serde_json::{Map, Value};
 
 use super::fault::OpenaiFault;
 use crate::limits;
+use crate::runs::said_files::{SaidFile, SaidText};
 
 /// A text of a chat.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ChatText {
     pub(super) role: String,
+    /// What was said, with a line for each file.
     pub(super) text: String,
+    /// The files that came with it.
+    pub(super) files: Vec<SaidFile>,
+}
+
+impl ChatText {
+    pub(super) fn new(role: String, said: SaidText) -> ChatText {
+        ChatText { role, text: said.describe(), files: said.files }
+    }
+
+    /// A text without files.
+    pub(super) fn of(role: &str, text: String) -> ChatText {
+        ChatText { role: role.to_owned(), text, files: Vec::new() }
+    }
 }
 
 /// What a request wants of its answer.
@@ -35,7 +50,7 @@ pub(super) struct ChatRequest {
     /// The messages before the last one.
     pub(super) history: Vec<ChatText>,
     /// The last message, which is the user's.
-    pub(super) last: String,
+    pub(super) last: SaidText,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +93,57 @@ pub(super) struct SentPart {
     kind: String,
     #[serde(default)]
     text: Option<String>,
+    #[serde(default)]
+    image_url: Option<SentAddress>,
+    /// A file, in chats in an object of its own.
+    #[serde(flatten)]
+    data: SentFile,
+    #[serde(default)]
+    file: Option<SentFile>,
+}
+
+/// The address of a picture: in chats in an object.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum SentAddress {
+    Text(String),
+    Object { url: String },
+}
+
+#[derive(Deserialize)]
+struct SentFile {
+    #[serde(default)]
+    file_data: Option<String>,
+    #[serde(default)]
+    filename: Option<String>,
+}
+
+/// What a part says.
+enum SaidPart {
+    Text(String),
+    File(SaidFile),
+}
+
+impl SentPart {
+    /// What it says. `None` if it is of another kind; an error says what is wrong with it.
+    fn read(self) -> Option<Result<SaidPart, String>> {
+        let file = match self.kind.as_str() {
+            "text" | "input_text" | "output_text" => return Some(Ok(SaidPart::Text(self.text?))),
+            "image_url" | "input_image" => match self.image_url? {
+                SentAddress::Text(url) | SentAddress::Object { url } => SaidFile::read_address(&url, None),
+            },
+            "file" | "input_file" => {
+                let SentFile { file_data, filename } = self.file.unwrap_or(self.data);
+                let data = file_data?;
+                match data.starts_with("data:") {
+                    true => SaidFile::read_address(&data, filename),
+                    false => SaidFile::read(&data, filename),
+                }
+            }
+            _ => return None,
+        };
+        Some(file.map(SaidPart::File))
+    }
 }
 
 impl ChatRequest {
@@ -97,14 +163,14 @@ impl ChatRequest {
         find_refused(&sent.other).map_or(Ok(()), Err)?;
         let (mut systems, mut history) = (Vec::new(), Vec::new());
         for (at, message) in sent.messages.into_iter().enumerate() {
-            let text = read_content("messages", at, message.content)?;
+            let said = read_content("messages", at, message.content)?;
             match message.role.as_str() {
-                "system" | "developer" => systems.push(text),
-                _ => history.push(ChatText { role: message.role, text }),
+                "system" | "developer" => systems.push(said.describe()),
+                _ => history.push((message.role, said)),
             }
         }
         let last = match history.pop() {
-            Some(ChatText { role, text }) if role == "user" && !text.trim().is_empty() => text,
+            Some((role, said)) if role == "user" && !said.text.trim().is_empty() => said,
             _ => {
                 let words = "the last message must be the user's, with a text: it is what is asked";
                 return Err(OpenaiFault::refuse_request("messages", words));
@@ -116,6 +182,7 @@ impl ChatRequest {
             tells_usage: sent.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
             ignored: list_ignored(&sent.other),
         };
+        let history = history.into_iter().map(|(role, said)| ChatText::new(role, said)).collect();
         Ok(ChatRequest { wanted, systems, history, last })
     }
 }
@@ -128,26 +195,31 @@ pub(super) fn list_ignored(other: &Map<String, Value>) -> String {
     keys.map(|(key, _)| key.as_str()).take(limits::IGNORED_KEYS).collect::<Vec<_>>().join(", ")
 }
 
-/// The text of a message.
+/// The text of a message, and its files.
 pub(super) fn read_content(
     list: &'static str,
     at: usize,
     content: Option<SentContent>,
-) -> Result<String, OpenaiFault> {
+) -> Result<SaidText, OpenaiFault> {
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
     let parts = match content {
-        None => return Ok(String::new()),
-        Some(SentContent::Text(text)) => return Ok(text),
+        None => return Ok(SaidText::default()),
+        Some(SentContent::Text(text)) => return Ok(SaidText::new(text)),
         Some(SentContent::Parts(parts)) => parts,
     };
-    let texts = parts.into_iter().map(|part| match (part.kind.as_str(), part.text) {
-        ("text" | "input_text" | "output_text", Some(text)) => Ok(text),
-        (kind, _) => {
-            let kind: String = kind.chars().take(40).collect();
-            let words = format!("{list}[{at}] has a part of type {kind:?}: only texts are taken here");
-            Err(OpenaiFault::refuse_request(list, words))
+    for part in parts {
+        let kind: String = part.kind.chars().take(40).collect();
+        let refuse = |why: &str| {
+            Err(OpenaiFault::refuse_request(list, format!("{list}[{at}] has a part of type {kind:?}{why}")))
+        };
+        match part.read() {
+            Some(Ok(SaidPart::Text(text))) => texts.push(text),
+            Some(Ok(SaidPart::File(file))) => files.push(file),
+            Some(Err(why)) => return refuse(&format!(", which {why}")),
+            None => return refuse(": texts, and pictures and files with their bytes, are taken here"),
         }
-    });
-    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+    }
+    Ok(SaidText { text: texts.join("\n"), files })
 }
 
 /// What would change the answer, and is not here.
@@ -203,10 +275,10 @@ mod tests {
         ]}));
         let read = read.unwrap();
         assert_eq!(
-            (read.wanted.model.as_str(), read.systems, read.last.as_str()),
+            (read.wanted.model.as_str(), read.systems, read.last.text.as_str()),
             ("m", vec!["be brief".to_owned()], "c")
         );
-        let of = |role: &str, text: &str| ChatText { role: role.to_owned(), text: text.to_owned() };
+        let of = |role: &str, text: &str| ChatText::of(role, text.to_owned());
         assert_eq!(read.history, [of("user", "a\nb"), of("assistant", "")]);
         assert_eq!((read.wanted.ignored.as_str(), read.wanted.streams), ("temperature", false));
     }

@@ -3,6 +3,7 @@
 use systole_kit::{DocumentLimits, Payload};
 use systole_queries::run_events::read_words;
 
+use super::said_files::read_asked;
 use crate::mcp::tools;
 use systole_core::rules::core_payload::{error_words, read_first_code};
 use systole_core::rules::first_cause::trace_failure;
@@ -37,7 +38,7 @@ pub(crate) fn read_question(organism: &Composition, record: &Record) -> String {
         Some(to) => write_called(organism, to, &record.body),
         None => String::from_utf8_lossy(&record.body).into_owned(),
     };
-    read_words(record).unwrap_or_else(form)
+    read_asked(record).or_else(|| read_words(record)).unwrap_or_else(form)
 }
 
 /// An answer as a text. `None` if a record is none.

@@ -44,6 +44,9 @@ struct FilledForm {
 /// What a filled form decides. An error says what is wrong with it.
 pub(crate) fn read_form(request: PersonRequestId, form: &Value) -> Result<RequestDecision, String> {
     let decide = |outcome, words: String| RequestDecision::new(outcome, request, words);
+    if !form.is_object() {
+        return Err("it is no object with the fields of its schema".to_owned());
+    }
     let form = FilledForm::deserialize(form).map_err(|error| error.to_string())?;
     let note = form.note.filter(|note| !note.trim().is_empty());
     Ok(match form.approved {

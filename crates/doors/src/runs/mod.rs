@@ -9,5 +9,6 @@ pub(crate) mod forms;
 pub(crate) mod id;
 pub(crate) mod named;
 pub(crate) mod requests;
+pub(crate) mod said_files;
 pub(crate) mod sending;
 pub(crate) mod work;

@@ -61,5 +61,5 @@ pub(crate) fn read_request_name(id: &str) -> Option<PersonRequestId> {
 
 /// Whether such an id names that hash.
 pub(crate) fn has_seen(id: &str, hash: &str) -> bool {
-    id.split_once('.').is_some_and(|(_, seen)| hash.starts_with(seen))
+    id.split_once('.').is_some_and(|(_, seen)| seen.len() == limits::SHOWN_HASH && hash.starts_with(seen))
 }

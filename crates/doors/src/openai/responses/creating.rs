@@ -107,7 +107,7 @@ async fn send(
     let lock = door.sending.find_lock(&sought.hash_place());
     let _held = lock.lock().await;
     let key = sought.hash.make_key(&sought.own.mark).map_err(refuse_later)?;
-    let (client, organism) = (sought.client.clone(), sought.organism.clone());
+    let client = sought.client.clone();
     let (thread, is_new, open) = match read_blocking(move || sought.find_place()).await? {
         FoundPlace::Sent(run) => return Ok(ResponseId { run, from: Position::default() }),
         FoundPlace::Thread { thread, is_new, before, open } => {
@@ -128,7 +128,8 @@ async fn send(
         let more = if ignored.is_empty() { "instructions" } else { ", instructions" };
         ignored.push_str(more);
     }
-    let document = write_message(&organism, entry, &asked, false).map_err(|fault| fault.about("input"))?;
+    let document =
+        write_message((state, &client), entry, &asked, false).map_err(|fault| fault.about("input"))?;
     let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
     let run = find_run_id(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
     Ok(ResponseId { run, from: Position::default() })

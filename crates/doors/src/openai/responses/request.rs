@@ -13,6 +13,7 @@ use super::conversations;
 use super::decision::{NamedDecision, SentApproval};
 use super::response_id::ResponseId;
 use crate::limits;
+use crate::runs::said_files::SaidText;
 use systole_core::types::thread_choice::ThreadName;
 
 /// The items of our own answers, which clients may send back: the log has them.
@@ -90,7 +91,7 @@ struct SentMessage {
 #[derive(Default)]
 struct ReadItems {
     systems: Vec<String>,
-    said: Vec<ChatText>,
+    said: Vec<(String, SaidText)>,
     decisions: Vec<NamedDecision>,
 }
 
@@ -103,7 +104,7 @@ impl ReadItems {
         let mut read = ReadItems::default();
         let items = match input {
             SentInput::Text(text) => {
-                read.said.push(ChatText { role: "user".to_owned(), text });
+                read.said.push(("user".to_owned(), SaidText::new(text)));
                 return Ok(read);
             }
             SentInput::Items(items) => items,
@@ -125,10 +126,10 @@ impl ReadItems {
             "message" => {
                 let sent: SentMessage = serde_json::from_value(item)
                     .map_err(|error| refuse_input(format!("input[{at}] is no message: {error}")))?;
-                let text = read_content("input", at, sent.content)?;
+                let said = read_content("input", at, sent.content)?;
                 match sent.role.as_str() {
-                    "system" | "developer" => self.systems.push(text),
-                    _ => self.said.push(ChatText { role: sent.role, text }),
+                    "system" | "developer" => self.systems.push(said.describe()),
+                    _ => self.said.push((sent.role, said)),
                 }
             }
             "mcp_approval_response" => {
@@ -160,8 +161,8 @@ impl ResponseRequest {
             return Err(OpenaiFault::refuse_request("model", "model must name an entry"));
         };
         let mut read = ReadItems::read(sent.input)?;
-        let last = read.said.pop().filter(|last| last.role == "user" && !last.text.trim().is_empty());
-        let choice = last.as_ref().and_then(|last| NamedDecision::parse_choice(&last.text));
+        let last = read.said.pop().filter(|(role, said)| role == "user" && !said.text.trim().is_empty());
+        let choice = last.as_ref().and_then(|last| NamedDecision::parse_choice(&last.1.text));
         let (streams, ignored) = (sent.stream.unwrap_or(false), list_ignored(&sent.other));
         let work = match (last, choice) {
             (_, Some(choice)) if read.decisions.is_empty() => WantedWork::Decide(vec![choice]),
@@ -177,7 +178,8 @@ impl ResponseRequest {
                     ignored: ignored.clone(),
                 };
                 let systems = systems.chain(read.systems).collect();
-                WantedWork::Ask(ChatRequest { wanted, systems, history: read.said, last: last.text })
+                let history = read.said.into_iter().map(|(role, said)| ChatText::new(role, said)).collect();
+                WantedWork::Ask(ChatRequest { wanted, systems, history, last: last.1 })
             }
             (None, None) => {
                 let words = "the last message must be the user's, with a text: it is what is asked";
@@ -258,7 +260,7 @@ mod tests {
         ]}));
         let read = read.unwrap();
         let WantedWork::Ask(asked) = read.work else { panic!("it asks") };
-        assert_eq!((asked.last.as_str(), asked.history.len(), asked.systems.len()), ("c", 2, 1));
+        assert_eq!((asked.last.text.as_str(), asked.history.len(), asked.systems.len()), ("c", 2, 1));
         let decides =
             json!({"type": "mcp_approval_response", "approval_request_id": "a1.00", "approve": true});
         let read = parse(json!({"model": "m", "input": [decides.clone()], "conversation": {"id": "conv_x"}}));

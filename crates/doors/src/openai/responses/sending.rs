@@ -128,10 +128,10 @@ impl SoughtResponse {
         let mut before = Vec::new();
         for turn in said.turns.iter().filter(|turn| turn.asked.1.header.seq <= id.run.seq) {
             let text = read_question(&self.organism, &turn.asked.1);
-            before.push(ChatText { role: "user".to_owned(), text });
+            before.push(ChatText::of("user", text));
             let answer =
                 turn.end.as_ref().and_then(|(how, record)| write_answer(&self.organism, *how, record));
-            before.extend(answer.map(|text| ChatText { role: "assistant".to_owned(), text }));
+            before.extend(answer.map(|text| ChatText::of("assistant", text)));
         }
         self.place_alone(before)
     }
