@@ -82,7 +82,8 @@ impl PromptArgument {
         let text = || Value::String(typed.to_owned());
         let read = if self.is_text() { None } else { serde_json::from_str::<Value>(typed).ok() };
         // A number that JSON would say otherwise stays as it was typed.
-        read.filter(|read| !read.is_number() || read.to_string() == typed.trim()).unwrap_or_else(text)
+        let is_same = |read: &Value| read.as_number().is_none_or(|number| number.to_string() == typed.trim());
+        read.filter(is_same).unwrap_or_else(text)
     }
 }
 
