@@ -208,7 +208,7 @@ fn g10_an_entry_whose_model_sees_nothing_takes_no_picture_but_goes_on_with_its_c
     let words = refused.json["error"]["message"].as_str().unwrap();
     assert!(refused.status == 422 && words.contains("helper takes no files"), "{refused:?}");
     assert_eq!(refused.json["error"]["code"], "payload.file-type");
-    // A picture that was sent to another model before keeps nobody from asking on.
+    // A picture that was sent to another model before keeps no chat from going on.
     let answered = json!({"role": "assistant", "content": "Red."});
     let (text, _) = said(&post(&house, CHATS, &chat(&[look(RED), answered, user(json!("Sure?"))])));
     assert!(text == "I cannot see." && newest(&house).contains(TOLD) && !newest(&house).contains(RED));

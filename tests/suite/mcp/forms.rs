@@ -126,7 +126,7 @@ fn g3_only_a_host_that_shows_forms_to_a_client_that_may_decide_gets_one() {
     assert_eq!(status(DESK, &book("Ben"), true), "form");
     assert_eq!(status(SUITE, &pay(), true), "form");
 
-    // Whoever has the name of a form, and may not decide it, decides nothing.
+    // A client that has the name of a form, and may not decide it, decides nothing.
     let host = form_host(folder.path(), SUITE);
     let asked = call_for(&host, &pay());
     let again = call_again(&pay(), &asked, &accept(&json!({"approved": true})));

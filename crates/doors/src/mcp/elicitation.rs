@@ -26,7 +26,7 @@ const DECLINED: &str = "declined, without a note";
 /// Whether a client that has these capabilities shows forms.
 pub(super) fn shows_forms(capabilities: Option<&Value>) -> bool {
     let elicitation = capabilities.and_then(|all| all.get("elicitation")).and_then(Value::as_object);
-    // Whoever names no mode has forms, the only mode of the older revisions.
+    // A client that names no mode has forms, the only mode of the older revisions.
     elicitation.is_some_and(|modes| modes.contains_key("form") || !modes.contains_key("url"))
 }
 

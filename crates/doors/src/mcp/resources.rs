@@ -110,7 +110,7 @@ pub(super) async fn read_resource(
     };
     let missing = |words: &str| {
         let data = json!({"uri": uri.chars().take(limits::RESOURCE_URI).collect::<String>()});
-        RpcFault::refuse_params(words).with_data(data)
+        RpcFault::refuse_params(words).with_details(data)
     };
     let place = ResourcePlace::parse(uri);
     let place =

@@ -105,8 +105,8 @@ impl RpcFault {
         RpcFault { data, ..RpcFault::new(StatusCode::BAD_REQUEST, code, message) }
     }
 
-    /// The same with data for a program.
-    pub(super) fn with_data(self, data: Value) -> RpcFault {
+    /// The same with details for a program.
+    pub(super) fn with_details(self, data: Value) -> RpcFault {
         RpcFault { data: Some(data), ..self }
     }
 
