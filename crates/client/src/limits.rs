@@ -21,3 +21,5 @@ pub(crate) const REMOTE_BYTES: u64 = 64 << 20;
 pub(crate) const SERVER_ADDRESS: usize = 200;
 /// Bytes of records after which all that is kept is forgotten.
 pub(crate) const REMOTE_KEPT_BYTES: usize = 32 << 20;
+/// Bytes of the value of a header: a longer one is no name and no address.
+pub(crate) const HEADER_BYTES: usize = 8 << 10;

@@ -110,7 +110,9 @@ fn repeat_headers(message: &str) -> Vec<(&'static str, String)> {
     };
     // Without a version the message is of the older revision, which has no such headers.
     let fields = fields.into_iter().filter(|_| version.is_some());
-    fields.filter_map(|(name, value)| Some((name, shown(value?)))).collect()
+    // What is too long for a header is left out, and refused by the door.
+    let fields = fields.filter_map(|(name, value)| Some((name, shown(value?))));
+    fields.filter(|(_, value)| value.len() <= crate::limits::HEADER_BYTES).collect()
 }
 
 fn read_answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {

@@ -144,6 +144,8 @@ pub(crate) const REQUEST_ID_BYTES: usize = 256;
 pub(crate) const TOOL_NAME_BYTES: usize = 64;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
+/// Characters of what a host says of a form that it did not show.
+pub(crate) const HOST_WORDS: usize = 300;
 /// Forms of one call that are open at once: the next ones are shown when these are decided.
 pub(crate) const CALL_FORMS: usize = 64;
 /// Wrong answers to forms of one call, before they are shown no more.

@@ -27,7 +27,7 @@ use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
-use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
@@ -171,6 +171,19 @@ impl OrganismHandle {
     /// Keeps a file until a message of the same client refers to it. `None` if the organism has stopped.
     pub fn keep_file(&self, client: &Name, bytes: Vec<u8>) -> Option<Result<SentFile, Box<Refusal>>> {
         Some(self.ways.upgrade()?.door.files.keep(client, bytes.into()))
+    }
+
+    /// Holds a file for the message that brings it. `None` if the organism has stopped.
+    pub fn hold_file(&self, client: &Name, bytes: Vec<u8>) -> Option<Result<SentFile, Box<Refusal>>> {
+        Some(self.ways.upgrade()?.door.files.hold(client, bytes.into()))
+    }
+
+    /// Lets go of a file that a message brought, once that is on record or refused.
+    pub fn release_file(&self, client: &Name, hash: Digest) {
+        // Without an organism nothing is held.
+        if let Some(ways) = self.ways.upgrade() {
+            ways.door.files.release(client, hash);
+        }
     }
 
     /// Whether the organism takes messages.

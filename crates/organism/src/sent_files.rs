@@ -28,6 +28,10 @@ struct HeldFile {
     hash: Digest,
     bytes: Arc<[u8]>,
     until: Instant,
+    /// Whether its client sent it by itself, for a later message.
+    is_kept: bool,
+    /// The messages that brought it and are on their way.
+    messages: usize,
 }
 
 /// The files of all clients, the oldest first.
@@ -39,11 +43,35 @@ pub struct SentFiles {
 impl SentFiles {
     /// Keeps a file for the next messages of its client. The oldest files of that client make room for it.
     pub fn keep(&self, client: &Name, bytes: Arc<[u8]>) -> Result<SentFile, Box<Refusal>> {
+        self.add(client, bytes, true)
+    }
+
+    /// Keeps a file for the message that brought it, until that lets go of it.
+    pub(crate) fn hold(&self, client: &Name, bytes: Arc<[u8]>) -> Result<SentFile, Box<Refusal>> {
+        self.add(client, bytes, false)
+    }
+
+    /// Lets go of a file that is held.
+    pub(crate) fn release(&self, client: &Name, hash: Digest) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain_mut(|file| {
+            if file.client != *client || file.hash != hash {
+                return true;
+            }
+            file.messages = file.messages.saturating_sub(1);
+            file.is_kept || file.messages > 0
+        });
+    }
+
+    fn add(&self, client: &Name, bytes: Arc<[u8]>, is_kept: bool) -> Result<SentFile, Box<Refusal>> {
         let media_type = sent_files::find_type(&bytes).map_err(Box::new)?;
         let sent = SentFile { hash: Digest::hash_bytes(&bytes), media_type, bytes: bytes.len() };
         let now = Instant::now();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|file| file.until > now && !(file.client == *client && file.hash == sent.hash));
+        let is_same = |file: &HeldFile| file.client == *client && file.hash == sent.hash;
+        let known = held.iter().find(|file| is_same(file));
+        let (was_kept, messages) = known.map_or((false, 0), |file| (file.is_kept, file.messages));
+        held.retain(|file| file.until > now && !is_same(file));
         let count = |is_own: bool| {
             let counted = held.iter().filter(|file| (file.client == *client) == is_own);
             counted.fold((1_usize, sent.bytes), |(files, bytes), file| (files + 1, bytes + file.bytes.len()))
@@ -64,7 +92,8 @@ impl SentFiles {
             true
         });
         let (client, hash, until) = (client.clone(), sent.hash, now + limits::FILE_WAIT);
-        held.push_back(HeldFile { client, hash, bytes, until });
+        let messages = messages + usize::from(!is_kept);
+        held.push_back(HeldFile { client, hash, bytes, until, is_kept: is_kept || was_kept, messages });
         Ok(sent)
     }
 
@@ -74,5 +103,31 @@ impl SentFiles {
         let now = Instant::now();
         let of_client = |file: &&HeldFile| file.client == *client && file.hash == hash && file.until > now;
         held.iter().find(of_client).map_or(FoundFile::Unknown, |file| FoundFile::Sent(file.bytes.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_a_message_brought_goes_with_it() {
+        let (files, alice) = (SentFiles::default(), Name::parse("alice").unwrap());
+        let bytes: Arc<[u8]> = b"%PDF-1.4".as_slice().into();
+        let hash = Digest::hash_bytes(&bytes);
+        let is_there = || matches!(files.find(&alice, hash), FoundFile::Sent(_));
+        // Two messages with the same file are on their way.
+        files.hold(&alice, bytes.clone()).unwrap();
+        files.hold(&alice, bytes.clone()).unwrap();
+        files.release(&alice, hash);
+        assert!(is_there());
+        files.release(&alice, hash);
+        assert!(!is_there());
+        // What its client sent by itself stays for a later message.
+        files.keep(&alice, bytes.clone()).unwrap();
+        files.hold(&alice, bytes).unwrap();
+        files.release(&Name::parse("bob").unwrap(), hash);
+        files.release(&alice, hash);
+        assert!(is_there());
     }
 }

@@ -190,8 +190,37 @@ fn g10_files_that_cannot_be_taken_are_refused_by_their_names() {
     let parts: Vec<Value> = std::iter::once(json!({"type": "text", "text": "Which?"})).chain(many).collect();
     let many = post(&house, CHATS, &chat(&[user(json!(parts))]));
     let said = many.json["error"]["message"].as_str().unwrap();
-    assert!(many.status == 422 && said.contains("comes 17 times, at most 16 are allowed"), "{many:?}");
+    assert!(many.status == 422 && said.contains("17 files are more than the 16 of a message"), "{many:?}");
+    // A client that tells the model what it is has no files there.
+    let system = json!({"role": "system", "content": [{"type": "text", "text": "Be brief."}, picture(RED)]});
+    let (status, _, said) = words(&chat(&[system, user(json!("Hello?"))]));
+    assert!(status == 400 && said.contains("files go into the messages of the user"), "{said}");
+    let decision = user(json!([{"type": "text", "text": "/reject a1"}, picture(RED)]));
+    let (status, _, said) = words(&chat(&[decision]));
+    assert!(status == 400 && said.contains("a decision takes no files"), "{said}");
     assert!(house.asked().is_empty());
+    organism.interrupt();
+}
+
+#[test]
+fn g10_a_chat_goes_on_behind_a_file_that_was_refused() {
+    let house = house_that_sees(&["{say: Four.}"], OPEN);
+    let organism = house.run();
+    let refused = |part: Value| user(json!([{"type": "text", "text": "And this?"}, part]));
+    let plain = format!("data:text/plain;base64,{}", base64(b"plain words"));
+    let history = [
+        refused(json!({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}})),
+        refused(json!({"type": "file", "file": {"file_data": plain, "filename": "a.txt"}})),
+        refused(json!({"type": "input_audio"})),
+        user(json!("Never mind: 2+2?")),
+    ];
+    let (text, _) = said(&post(&house, CHATS, &chat(&history)));
+    let asked = newest(&house);
+    assert!(
+        text == "Four." && asked.contains("image_url") && asked.contains("that was not taken]"),
+        "{asked}"
+    );
+    assert!(asked.contains("[a file of 11 bytes, sha256 ") && asked.contains("input_audio"), "{asked}");
     organism.interrupt();
 }
 
@@ -221,7 +250,8 @@ fn g11_a_picture_in_a_run_is_seen_and_belongs_to_its_run() {
     let organism = house.run();
     let run = |run: &str, data: &str| {
         let source = json!({"type": "data", "value": data, "mimeType": "image/png"});
-        let content = json!([{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]);
+        let content =
+            json!([{"type": "text", "text": "What\u{1} is this?"}, {"type": "image", "source": source}]);
         let message = json!({"id": "m1", "role": "user", "content": content});
         let body = json!({"threadId": "t", "runId": run, "messages": [message], "tools": [], "context": [], "state": {}});
         post(&house, "/ag-ui/helper", &body)
@@ -231,6 +261,8 @@ fn g11_a_picture_in_a_run_is_seen_and_belongs_to_its_run() {
     assert!(newest(&house).contains(RED));
     assert!(run("r1", RED).body.contains("Red."), "the same run again is joined");
     assert_eq!(house.asked().len(), 1);
+    let capabilities = ask(&run_file(house.path()), "GET", "/ag-ui/helper", &[], "");
+    assert_eq!(capabilities.json["multimodal"]["input"]["file"], true);
     let other = run("r1", &base64(&[base64_bytes(RED), vec![0]].concat()));
     assert!(other.body.contains("has asked something else"), "{other:?}");
     let refused = run("r2", "!!!");

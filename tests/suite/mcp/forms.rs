@@ -11,7 +11,7 @@ use super::doors_house::{
 };
 use super::host::{ModelHost, error, result};
 use super::house::prepared;
-use crate::program::{Running, connect, head, run_file, systole};
+use crate::program::{PATIENCE, Running, connect, head, lines, run_file, systole};
 
 fn accept(content: &Value) -> Value {
     json!({"action": "accept", "content": content})
@@ -154,7 +154,7 @@ fn g3_a_task_asks_its_client_and_takes_the_answer() {
     let (name, _) = only_form(&waiting);
     let update = |responses: Value| json!({"taskId": id, "inputResponses": responses});
     let wrong = error(&host.states("tasks/update", &update(json!({&name: accept(&json!({}))}))));
-    assert!(wrong.1 == -32602 && wrong.2.contains("neither approved nor choice nor note"), "{wrong:?}");
+    assert!(wrong.1 == -32602 && wrong.2.contains("approved is missing"), "{wrong:?}");
     let other = update(json!({"other": accept(&json!({})), &name: accept(&json!({"approved": true}))}));
     assert_eq!(result(&host.states("tasks/update", &other)), json!({"resultType": "complete"}));
     let done = host.task_when(id, "completed");
@@ -214,6 +214,10 @@ fn g3_an_answer_counts_for_what_was_shown_alone() {
     let mut other = call_again(&book("Ben"), &asked, &json!({}));
     other["inputResponses"] = json!({});
     assert!(error(&host.states("tools/call", &other)).2.contains("requestState is of no call of book"));
+    let question = call_for(&host, &book("Ben"));
+    let unanswered = call_again(&book("Ben"), &question, &accept(&json!({"choice": null})));
+    let (_, form) = only_form(&call_for(&host, &unanswered));
+    assert!(form["message"].as_str().unwrap().contains("not filled in: choice is missing"), "{form}");
     for responses in [json!(7), json!([1])] {
         let mut params = call_again(&pay(), &asked, &json!({}));
         params["inputResponses"] = responses;
@@ -393,14 +397,9 @@ fn g3_a_host_over_stdio_is_asked_also_after_a_restart() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let (output, errors) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
     let mut say = |message: Value| writeln!(input, "{message}").unwrap();
-    let mut hear = || {
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        serde_json::from_str::<Value>(&line).unwrap()
-    };
+    let hear = || serde_json::from_str::<Value>(&output.recv_timeout(PATIENCE).unwrap()).unwrap();
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}});
     say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
     assert_eq!(hear()["result"]["protocolVersion"], "2025-11-25");
@@ -420,8 +419,7 @@ fn g3_a_host_over_stdio_is_asked_also_after_a_restart() {
     assert_eq!(texts(&hear()["result"]), ["Ada1200"]);
     // What is no answer to a form is not answered on stdout: only a person hears of it.
     say(json!({"jsonrpc": "2.0", "id": "form-1", "result": {}}));
-    let mut line = String::new();
-    errors.read_line(&mut line).unwrap();
+    let line = errors.recv_timeout(PATIENCE).unwrap();
     assert!(
         line.contains("an answer was not taken: no request of this server waits for that answer"),
         "{line}"

@@ -20,10 +20,10 @@ use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::runs::answers::read_question;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
-use crate::runs::entries::{find_entry, write_text};
+use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
-use crate::runs::said_files::{SaidFile, SaidText, write_said};
+use crate::runs::said_files::{SaidFile, SaidText, build_said, write_said};
 use crate::runs::sending::{send_message, stop_run};
 use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
@@ -132,7 +132,8 @@ impl RunCaller {
         refuse_unanswered(&self.read_waiting(found).await?, &[])?;
         let said = input.read_last()?;
         let files: Vec<&SaidFile> = said.files.iter().collect();
-        let document = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
+        let message = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
+        let document = message.document.clone();
         let receipt =
             send_message(&self.state, &self.client, (entry, document), (&key, found.address.clone())).await?;
         Ok(DecidedRun { receipt, told: Position::default() })
@@ -152,10 +153,10 @@ impl RunCaller {
     /// Whether a message says that.
     fn has_said(&self, turn: &TranscriptTurn, entry: &Listener, said: &SaidText) -> bool {
         let (organism, record) = (self.state.front.composition(), &turn.asked.1);
+        let files: Vec<&SaidFile> = said.files.iter().collect();
+        let built = || build_said(organism, entry, (&said.text, &files));
         let is_text = read_question(organism, record).trim() == said.describe().trim();
-        let is_form =
-            || write_text(organism, entry, &said.text).is_ok_and(|form| record.body[..] == form[..]);
-        is_text || said.files.is_empty() && is_form()
+        is_text || built().is_ok_and(|built| record.body[..] == built[..])
     }
 
     /// Decides what waits. One answer that does not count leaves all undecided.

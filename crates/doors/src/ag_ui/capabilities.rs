@@ -33,7 +33,7 @@ pub(super) async fn show_capabilities(
         "state": {"snapshots": true, "deltas": false, "memory": true, "persistentState": true},
         "multiAgent": {"supported": true, "delegation": true},
         "reasoning": {"supported": true, "streaming": true},
-        "multimodal": {"input": {"image": sees, "pdf": sees}},
+        "multimodal": {"input": {"file": sees}},
         "humanInTheLoop": {
             "supported": true,
             "approvals": approves,

@@ -73,6 +73,7 @@ impl CallAsking {
             Ok(FormEnd::Left) => drop(self.left.insert(name.to_owned())),
             // A host that cannot show it is not asked again.
             Ok(FormEnd::NotShown(words)) => {
+                let words: String = words.chars().take(limits::HOST_WORDS).collect();
                 self.remarks.push(format!("the host did not show the form {name}: {words}"));
                 self.left.insert(name.to_owned());
             }

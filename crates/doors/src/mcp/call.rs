@@ -39,16 +39,16 @@ pub(super) async fn find_asked(
     front: &OrganismHandle,
     client: &Name,
     state: &str,
-) -> Result<AskedCall, RpcFault> {
-    let unknown = || RpcFault::refuse_params("params.requestState names no call: call without it");
-    let id = RunId::parse(state).ok_or_else(unknown)?;
+) -> Result<Option<AskedCall>, RpcFault> {
+    let Some(id) = RunId::parse(state) else { return Ok(None) };
     let (reader, client) = (front.reader().clone(), client.clone());
     let found = read_blocking(move || id.find_message(&*reader, &client)).await;
     let found = found.map_err(|refusal| RpcFault::refuse_unavailable(refusal.message.to_string()))?;
-    let found = found.ok_or_else(unknown)?;
-    let payload = Payload::parse(&found.1.body, &DocumentLimits::FROM_PUMP).ok();
-    let element = payload.map(|payload| payload.name().clone());
-    Ok(AskedCall { receipt: read_receipt(&found), to: found.1.header.to.clone(), element })
+    Ok(found.map(|found| {
+        let payload = Payload::parse(&found.1.body, &DocumentLimits::FROM_PUMP).ok();
+        let element = payload.map(|payload| payload.name().clone());
+        AskedCall { receipt: read_receipt(&found), to: found.1.header.to.clone(), element }
+    }))
 }
 
 /// The same, if it called the tool that is called now.
@@ -58,7 +58,9 @@ pub(super) async fn find_called(
     state: &str,
     params: &RpcParams,
 ) -> Result<ApiReceipt, RpcFault> {
-    let asked = find_asked(front, client, state).await?;
+    let Some(asked) = find_asked(front, client, state).await? else {
+        return Err(RpcFault::refuse_params("params.requestState names no call: call without it"));
+    };
     let organism = front.composition().clone();
     let tool = tools::find_tool(&organism, client, ("tool", params.name.as_deref().unwrap_or_default()))?;
     if asked.to.as_ref() != Some(&tool.listener.name) || asked.element.as_ref() != Some(&tool.taken.name) {

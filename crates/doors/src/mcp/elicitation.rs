@@ -140,12 +140,14 @@ fn check_fields(about: Option<&RequestSubject>, content: &Value) -> Result<(), S
         Some(RequestSubject::Question { .. }) => &["note"],
         None => &["approved", "note", "choice"],
     };
-    let fields = content.as_object().into_iter().flatten();
-    match { fields }.find(|(field, _)| !known.contains(&field.as_str())) {
-        Some((field, _)) => {
-            let shown: String = field.chars().take(40).collect();
-            Err(format!("it has no field {shown:?}, but {}", known.join(", ")))
-        }
+    let Some(fields) = content.as_object() else { return Ok(()) };
+    if let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str())) {
+        let shown: String = field.chars().take(40).collect();
+        return Err(format!("it has no field {shown:?}, but {}", known.join(", ")));
+    }
+    // The first field is the required one.
+    match known.first().filter(|first| about.is_some() && fields.get(**first).is_none_or(Value::is_null)) {
+        Some(first) => Err(format!("{first} is missing")),
         None => Ok(()),
     }
 }

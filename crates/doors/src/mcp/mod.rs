@@ -164,7 +164,11 @@ async fn take_answer(
     let refuse = |words: String| RpcFault::refuse_request(words).build_response(None);
     let unknown = || "no request of this server waits for that answer".to_owned();
     let Some((run, name)) = open_forms::read_id(&id) else { return refuse(unknown()) };
-    let Ok(asked) = call::find_asked(&state.front, &client, run).await else { return refuse(unknown()) };
+    let asked = match call::find_asked(&state.front, &client, run).await {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return refuse(unknown()),
+        Err(fault) => return fault.build_response(None),
+    };
     let call = CallName { client, session: session.unwrap_or_default(), id: id.to_string() };
     let (form, client) = (forms.take_form(&call), call.client);
     let end = match result {

@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 use super::elicitation::FormEnd;
 use super::open_calls::CallName;
 use crate::limits;
+use systole_core::types::ports::Clock as _;
+use systole_system::clock::WallClock;
 
 /// The name of a form, and what its answer did, or why it does not count.
 pub(super) type AnsweredForm = (String, Result<FormEnd, String>);
@@ -45,10 +47,16 @@ pub(super) fn read_id(id: &Value) -> Option<(&str, &str)> {
 }
 
 /// The forms of all calls.
-#[derive(Default)]
 pub(super) struct OpenForms {
     waiting: Mutex<HashMap<CallName, WaitingForm>>,
     opened: AtomicU64,
+}
+
+impl Default for OpenForms {
+    fn default() -> OpenForms {
+        // No session has an id twice, also after a restart.
+        OpenForms { waiting: Mutex::default(), opened: AtomicU64::new(WallClock.now().0) }
+    }
 }
 
 impl OpenForms {

@@ -85,7 +85,10 @@ async fn begin_chat(
     let whole = (begun, request.history.as_slice(), last.as_str());
     let sought = SoughtChat::new(&state.front, &door.threads, &client, whole);
     let own = OwnOfRequest::read(headers)?;
-    let run = match parse_decision(&last) {
+    let run = match parse_decision(&request.last.text) {
+        Some(_) if !request.last.files.is_empty() => {
+            return Err(OpenaiFault::refuse_request("messages", "a decision takes no files: send it alone"));
+        }
         Some(typed) => {
             let (typed, chats) = (typed?, sought.find_decided(&request.history).await?);
             decide_in_chat(typed, &state, &client, (chats, &request.history)).await?
@@ -108,7 +111,8 @@ async fn send_last(
 ) -> Result<ApiReceipt, OpenaiFault> {
     let chosen = sought.place(&request.history, last, own).await?;
     let sent = match write_message((state, sought.client), entry, request, chosen.has_history()) {
-        Ok(document) => {
+        Ok(said) => {
+            let document = said.document.clone();
             let (key, thread) = (&chosen.chat.key, chosen.chat.name.to_string());
             send_message(state, sought.client, (entry, document), (key, thread))
                 .await

@@ -7,7 +7,7 @@ use super::chat_request::ChatRequest;
 use super::fault::OpenaiFault;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::said_files::{SaidFile, takes_files, write_said};
+use crate::runs::said_files::{SaidFile, SaidMessage, takes_files, write_said};
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
 
@@ -20,7 +20,7 @@ pub(super) fn write_message(
     entry: &Listener,
     request: &ChatRequest,
     has_history: bool,
-) -> Result<Vec<u8>, OpenaiFault> {
+) -> Result<SaidMessage, OpenaiFault> {
     let takes_ask = entry.find_accepted(&QName::new(namespaces::TALK, "ask")).is_some();
     if !takes_ask && !request.systems.is_empty() {
         let words = format!("{} takes no question, so no text of the role system is for it", entry.name);
@@ -29,8 +29,8 @@ pub(super) fn write_message(
     let is_told = takes_ask && !has_history && !(request.history.is_empty() && request.systems.is_empty());
     let text = if is_told { report_history(request) } else { request.last.text.clone() };
     let mut files: Vec<&SaidFile> = request.last.files.iter().collect();
-    let before =
-        request.history.iter().rev().filter(|_| is_told && takes_files(entry)).flat_map(|one| &one.files);
+    let told = request.history.iter().rev().filter(|_| is_told && takes_files(entry));
+    let before = told.flat_map(|one| &one.files).filter(|file| file.is_known());
     for file in before {
         // The newest count; the text names all of them.
         if files.len() < limits::QUESTION_FILES && !files.contains(&file) {

@@ -162,10 +162,12 @@ impl ChatRequest {
         }
         find_refused(&sent.other).map_or(Ok(()), Err)?;
         let (mut systems, mut history) = (Vec::new(), Vec::new());
+        let count = sent.messages.len();
         for (at, message) in sent.messages.into_iter().enumerate() {
-            let said = read_content("messages", at, message.content)?;
+            let reading = MessageReading::of(&message.role, at + 1 == count);
+            let said = read_content(("messages", at), message.content, reading)?;
             match message.role.as_str() {
-                "system" | "developer" => systems.push(said.describe()),
+                "system" | "developer" => systems.push(said.text),
                 _ => history.push((message.role, said)),
             }
         }
@@ -195,11 +197,33 @@ pub(super) fn list_ignored(other: &Map<String, Value>) -> String {
     keys.map(|(key, _)| key.as_str()).take(limits::IGNORED_KEYS).collect::<Vec<_>>().join(", ")
 }
 
+/// How a message is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MessageReading {
+    /// It is asked: what cannot be taken is refused.
+    Asked,
+    /// It was said before: a line stands for what cannot be taken, so that the chat can go on.
+    Before,
+    /// It is told by the client, and has no files.
+    Told,
+}
+
+impl MessageReading {
+    /// How a message of that role is read.
+    pub(super) fn of(role: &str, is_last: bool) -> MessageReading {
+        match role {
+            "system" | "developer" => MessageReading::Told,
+            _ if is_last => MessageReading::Asked,
+            _ => MessageReading::Before,
+        }
+    }
+}
+
 /// The text of a message, and its files.
 pub(super) fn read_content(
-    list: &'static str,
-    at: usize,
+    (list, at): (&'static str, usize),
     content: Option<SentContent>,
+    reading: MessageReading,
 ) -> Result<SaidText, OpenaiFault> {
     let (mut texts, mut files) = (Vec::new(), Vec::new());
     let parts = match content {
@@ -209,15 +233,24 @@ pub(super) fn read_content(
     };
     for part in parts {
         let kind: String = part.kind.chars().take(40).collect();
-        let refuse = |why: &str| {
-            Err(OpenaiFault::refuse_request(list, format!("{list}[{at}] has a part of type {kind:?}{why}")))
+        let why = match part.read() {
+            Some(Ok(SaidPart::Text(text))) => {
+                texts.push(text);
+                continue;
+            }
+            Some(Ok(SaidPart::File(file))) if reading != MessageReading::Told => {
+                files.push(file);
+                continue;
+            }
+            Some(Ok(SaidPart::File(_))) => ": files go into the messages of the user".to_owned(),
+            Some(Err(why)) => format!(", which {why}"),
+            None => ": texts, and pictures and files with their bytes, are taken here".to_owned(),
         };
-        match part.read() {
-            Some(Ok(SaidPart::Text(text))) => texts.push(text),
-            Some(Ok(SaidPart::File(file))) => files.push(file),
-            Some(Err(why)) => return refuse(&format!(", which {why}")),
-            None => return refuse(": texts, and pictures and files with their bytes, are taken here"),
+        if reading != MessageReading::Before {
+            let words = format!("{list}[{at}] has a part of type {kind:?}{why}");
+            return Err(OpenaiFault::refuse_request(list, words));
         }
+        texts.push(format!("[a part of type {kind:?} that was not taken]"));
     }
     Ok(SaidText { text: texts.join("\n"), files })
 }

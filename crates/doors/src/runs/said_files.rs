@@ -4,13 +4,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use systole_kit::{DocumentLimits, Payload, file_reference};
+use systole_organism::front::OrganismHandle;
 use systole_organism::question_payload::{QuestionFile, build_question_with_files, name_question_with_files};
 
 use super::entries::write_text;
 use crate::http_state::HttpState;
-use crate::inbound::keep_file;
+use crate::limits;
+use crate::request_refusals::describe_stopping;
+use systole_core::rules::sent_files::find_type;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::Listener;
+use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
@@ -36,7 +39,12 @@ impl SaidFile {
         Ok(SaidFile { bytes, name: name.filter(|name| !name.trim().is_empty()) })
     }
 
-    /// The same from an address with the bytes in it.
+    /// Whether its first bytes show a type that is taken.
+    pub(crate) fn is_known(&self) -> bool {
+        find_type(&self.bytes).is_ok()
+    }
+
+    /// A file from an address with the bytes in it.
     pub(crate) fn read_address(address: &str, name: Option<String>) -> Result<SaidFile, String> {
         let data = address.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
         let Some((_, base64)) = data else {
@@ -85,31 +93,65 @@ pub(crate) fn takes_files(entry: &Listener) -> bool {
     entry.find_accepted(&name_question_with_files()).is_some()
 }
 
-/// What a text with files becomes for an entry. The bytes are kept for the message.
-pub(crate) fn write_said(
-    (state, client): (&HttpState, &Name),
+/// A message with files, which are held until it is dropped.
+pub(crate) struct SaidMessage {
+    pub(crate) document: Vec<u8>,
+    held: Option<(OrganismHandle, Name, Vec<Digest>)>,
+}
+
+impl Drop for SaidMessage {
+    fn drop(&mut self) {
+        if let Some((front, client, hashes)) = &self.held {
+            hashes.iter().for_each(|hash| front.release_file(client, *hash));
+        }
+    }
+}
+
+/// The payload that a text with files becomes for an entry.
+pub(crate) fn build_said(
+    organism: &Composition,
     entry: &Listener,
     (text, files): (&str, &[&SaidFile]),
 ) -> Result<Vec<u8>, Box<Refusal>> {
     if files.is_empty() {
-        return write_text(state.front.composition(), entry, text);
+        return write_text(organism, entry, text);
     }
+    let refuse = |words: String, fix: &str| {
+        Err(Box::new(Refusal::new(Code::UnfitFile, words).fixed_by(fix.to_owned())))
+    };
     if !takes_files(entry) {
-        let words = format!("{} takes no files", entry.name);
-        let refusal = Refusal::new(Code::UnfitFile, words);
-        return Err(Box::new(refusal.fixed_by(
-            "send it without files, or to an agent whose model has `files` in the organism's file",
-        )));
+        let fix = "send it without files, or to an agent whose model has `files` in the organism's file";
+        return refuse(format!("{} takes no files", entry.name), fix);
     }
-    let mut kept = Vec::with_capacity(files.len());
+    if files.len() > limits::QUESTION_FILES {
+        let words =
+            format!("{} files are more than the {} of a message", files.len(), limits::QUESTION_FILES);
+        return refuse(words, "send them in several messages");
+    }
+    let mut referred = Vec::with_capacity(files.len());
     for file in files {
-        kept.push((keep_file(&state.front, client, file.bytes.clone())?, file.name.as_deref()));
+        let media_type = find_type(&file.bytes).map_err(Box::new)?;
+        let (hash, bytes) = (Digest::hash_bytes(&file.bytes), file.bytes.len());
+        referred.push(QuestionFile { hash, media_type, bytes, name: file.name.as_deref() });
     }
-    let kept = kept.iter().map(|(sent, name)| QuestionFile {
-        hash: sent.hash,
-        media_type: sent.media_type,
-        bytes: sent.bytes,
-        name: *name,
-    });
-    Ok(build_question_with_files(text, &kept.collect::<Vec<_>>()).bytes().to_vec())
+    Ok(build_question_with_files(text, &referred).bytes().to_vec())
+}
+
+/// The same with the files held for the message.
+pub(crate) fn write_said(
+    (state, client): (&HttpState, &Name),
+    entry: &Listener,
+    (text, files): (&str, &[&SaidFile]),
+) -> Result<SaidMessage, Box<Refusal>> {
+    let document = build_said(state.front.composition(), entry, (text, files))?;
+    let mut hashes = Vec::with_capacity(files.len());
+    let mut message = SaidMessage { document, held: None };
+    for file in files {
+        let held = state.front.hold_file(client, file.bytes.clone());
+        let held = held.unwrap_or_else(|| Err(Box::new(describe_stopping())));
+        let end = held.map(|sent| hashes.push(sent.hash));
+        message.held = Some((state.front.clone(), client.clone(), hashes.clone()));
+        end?;
+    }
+    Ok(message)
 }

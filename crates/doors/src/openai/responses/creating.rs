@@ -128,8 +128,8 @@ async fn send(
         let more = if ignored.is_empty() { "instructions" } else { ", instructions" };
         ignored.push_str(more);
     }
-    let document =
-        write_message((state, &client), entry, &asked, false).map_err(|fault| fault.about("input"))?;
+    let said = write_message((state, &client), entry, &asked, false).map_err(|fault| fault.about("input"))?;
+    let document = said.document.clone();
     let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
     let run = find_run_id(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
     Ok(ResponseId { run, from: Position::default() })

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::chat_request::{
-    ChatRequest, ChatText, SentContent, WantedAnswer, find_refused, list_ignored, read_content,
+    ChatRequest, ChatText, MessageReading, SentContent, WantedAnswer, find_refused, list_ignored,
+    read_content,
 };
 use super::super::fault::OpenaiFault;
 use super::conversations;
@@ -114,21 +115,24 @@ impl ReadItems {
             let words = format!("{sent} items are more than the {most} of a request: leave the oldest out");
             return Err(refuse_input(words));
         }
+        let is_message = |item: &Value| item.get("type").is_none_or(|kind| kind == "message");
+        let last = items.iter().rposition(is_message);
         for (at, item) in items.into_iter().enumerate() {
-            read.take_item(at, item)?;
+            read.take_item((at, last == Some(at)), item)?;
         }
         Ok(read)
     }
 
-    fn take_item(&mut self, at: usize, item: Value) -> Result<(), OpenaiFault> {
+    fn take_item(&mut self, (at, is_last): (usize, bool), item: Value) -> Result<(), OpenaiFault> {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
         match kind.as_str() {
             "message" => {
                 let sent: SentMessage = serde_json::from_value(item)
                     .map_err(|error| refuse_input(format!("input[{at}] is no message: {error}")))?;
-                let said = read_content("input", at, sent.content)?;
+                let reading = MessageReading::of(&sent.role, is_last);
+                let said = read_content(("input", at), sent.content, reading)?;
                 match sent.role.as_str() {
-                    "system" | "developer" => self.systems.push(said.describe()),
+                    "system" | "developer" => self.systems.push(said.text),
                     _ => self.said.push((sent.role, said)),
                 }
             }
@@ -165,6 +169,9 @@ impl ResponseRequest {
         let choice = last.as_ref().and_then(|last| NamedDecision::parse_choice(&last.1.text));
         let (streams, ignored) = (sent.stream.unwrap_or(false), list_ignored(&sent.other));
         let work = match (last, choice) {
+            (Some((_, said)), Some(_)) if !said.files.is_empty() => {
+                return Err(refuse_input("an answer to a question takes no files: send it alone"));
+            }
             (_, Some(choice)) if read.decisions.is_empty() => WantedWork::Decide(vec![choice]),
             (_, Some(_)) => return Err(refuse_input("an answer to a question comes alone")),
             // What a client sends back of the conversation beside its decisions is on record.
