@@ -28,9 +28,9 @@ struct Example {
     messages: Vec<Message>,
 }
 
-/// Examples that need more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `coder`,
-/// `desk` and `release` a person decides. In `decision` and `review` agents work in parallel, and their order depends on the machine.
-const PLAYED_ELSEWHERE: [&str; 6] = ["bench", "coder", "decision", "desk", "release", "review"];
+/// Examples that need more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `coder`, `desk`,
+/// `doors` and `release` a person decides. In `decision` and `review` agents work in parallel, and their order depends on the machine.
+const PLAYED_ELSEWHERE: [&str; 7] = ["bench", "coder", "decision", "desk", "doors", "release", "review"];
 
 /// The tokens of the clients of `config/soak`, which send nothing here.
 const SOAK: [(&str, &str); 5] = [

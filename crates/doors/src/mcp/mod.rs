@@ -37,6 +37,7 @@ use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::page_origin;
 use super::runs::id::find_run_id;
+use super::runs::work::finish_work;
 use asking::{CallAsking, FormWay};
 use call::BegunCall;
 use elicitation::FormEnd;
@@ -48,6 +49,7 @@ use rpc::{RpcAnswer, RpcFault, RpcIncoming, RpcMessage, RpcParams};
 use systole_core::types::client::ClientDoor;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_core::types::refusal::Refusal;
 use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.
@@ -101,7 +103,12 @@ async fn post_message(
     let message = match rpc::read_incoming(&bytes) {
         Ok(RpcIncoming::Message(message)) => *message,
         Ok(RpcIncoming::Answer(answer)) => {
-            return take_answer((&state, &forms), client, session, answer).await;
+            let work = async move { Ok(take_answer((&state, &forms), client, session, answer).await) };
+            // A decision that has begun is not cut off by a client that leaves.
+            let done: Result<Response, Box<Refusal>> = finish_work(work).await;
+            return done.unwrap_or_else(|refusal| {
+                RpcFault::refuse_unavailable(refusal.message.to_string()).build_response(None)
+            });
         }
         Err((id, fault)) => return fault.build_response(id.as_ref()),
     };

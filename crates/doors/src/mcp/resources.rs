@@ -90,11 +90,12 @@ pub(super) async fn list_resources(
 
 fn show_thread(row: &RootRow) -> Value {
     let name = if row.name.is_empty() { row.thread.clone() } else { format!("@{}", row.name) };
+    let about = if row.subject.is_empty() { String::new() } else { format!(": {}", row.subject) };
     let outcome = if row.outcome.is_empty() { "open" } else { &row.outcome };
     json!({
         "uri": format!("{THREAD}{}", row.thread),
         "name": name,
-        "description": format!("<{}> to {}, {outcome}: {}", row.element, row.entry, row.subject),
+        "description": format!("<{}> to {}, {outcome}{about}", row.element, row.entry),
         "mimeType": "text/plain",
     })
 }
