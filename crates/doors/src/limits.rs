@@ -148,7 +148,7 @@ pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
 pub(crate) const HOST_WORDS: usize = 300;
 /// Forms of one call that are open at once: the next ones are shown when these are decided.
 pub(crate) const CALL_FORMS: usize = 64;
-/// Wrong answers to forms of one call, before they are shown no more.
+/// Wrong answers to a form, before its call shows it no more.
 pub(crate) const FORM_FAULTS: usize = 5;
 /// Files of one question, as its schema has it.
 pub(crate) const QUESTION_FILES: usize = 16;

@@ -175,14 +175,14 @@ impl OrganismHandle {
 
     /// Holds a file for the message that brings it. `None` if the organism has stopped.
     pub fn hold_file(&self, client: &Name, bytes: Vec<u8>) -> Option<Result<SentFile, Box<Refusal>>> {
-        Some(self.ways.upgrade()?.door.files.hold(client, bytes.into()))
+        Some(self.ways.upgrade()?.door.files.hold_file(client, bytes.into()))
     }
 
     /// Lets go of a file that a message brought, once that is on record or refused.
     pub fn release_file(&self, client: &Name, hash: Digest) {
         // Without an organism nothing is held.
         if let Some(ways) = self.ways.upgrade() {
-            ways.door.files.release(client, hash);
+            ways.door.files.release_file(client, hash);
         }
     }
 

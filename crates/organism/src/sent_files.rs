@@ -47,12 +47,12 @@ impl SentFiles {
     }
 
     /// Keeps a file for the message that brought it, until that lets go of it.
-    pub(crate) fn hold(&self, client: &Name, bytes: Arc<[u8]>) -> Result<SentFile, Box<Refusal>> {
+    pub(crate) fn hold_file(&self, client: &Name, bytes: Arc<[u8]>) -> Result<SentFile, Box<Refusal>> {
         self.add(client, bytes, false)
     }
 
     /// Lets go of a file that is held.
-    pub(crate) fn release(&self, client: &Name, hash: Digest) {
+    pub(crate) fn release_file(&self, client: &Name, hash: Digest) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain_mut(|file| {
             if file.client != *client || file.hash != hash {
@@ -117,17 +117,17 @@ mod tests {
         let hash = Digest::hash_bytes(&bytes);
         let is_there = || matches!(files.find(&alice, hash), FoundFile::Sent(_));
         // Two messages with the same file are on their way.
-        files.hold(&alice, bytes.clone()).unwrap();
-        files.hold(&alice, bytes.clone()).unwrap();
-        files.release(&alice, hash);
+        files.hold_file(&alice, bytes.clone()).unwrap();
+        files.hold_file(&alice, bytes.clone()).unwrap();
+        files.release_file(&alice, hash);
         assert!(is_there());
-        files.release(&alice, hash);
+        files.release_file(&alice, hash);
         assert!(!is_there());
         // What its client sent by itself stays for a later message.
         files.keep(&alice, bytes.clone()).unwrap();
-        files.hold(&alice, bytes).unwrap();
-        files.release(&Name::parse("bob").unwrap(), hash);
-        files.release(&alice, hash);
+        files.hold_file(&alice, bytes).unwrap();
+        files.release_file(&Name::parse("bob").unwrap(), hash);
+        files.release_file(&alice, hash);
         assert!(is_there());
     }
 }

@@ -45,7 +45,7 @@ fn chat(messages: &[Value]) -> Value {
 }
 
 /// The text of an answer, and its thread.
-fn said(answer: &Answer) -> (String, String) {
+fn read_said(answer: &Answer) -> (String, String) {
     assert_eq!(answer.status, 200, "{answer:?}");
     let text = answer.json["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
     (text, answer.header("systole-thread").unwrap().to_owned())
@@ -61,12 +61,12 @@ fn g10_a_picture_in_a_chat_is_seen_and_its_chat_is_found_again() {
     let house =
         house_that_sees(&["{say: Red.}", "{say: Still red.}", "{say: Blue.}", "{say: Red again.}"], OPEN);
     let organism = house.run();
-    let (text, thread) = said(&post(&house, CHATS, &chat(&[look(RED)])));
+    let (text, thread) = read_said(&post(&house, CHATS, &chat(&[look(RED)])));
     assert_eq!(text, "Red.");
     assert!(newest(&house).contains(RED) && !newest(&house).contains(TOLD), "{}", newest(&house));
     let answered = json!({"role": "assistant", "content": "Red."});
     let next = [look(RED), answered.clone(), user(json!("Sure?"))];
-    let (text, same) = said(&post(&house, CHATS, &chat(&next)));
+    let (text, same) = read_said(&post(&house, CHATS, &chat(&next)));
     assert_eq!(
         (text.as_str(), &same),
         ("Still red.", &thread),
@@ -77,13 +77,13 @@ fn g10_a_picture_in_a_chat_is_seen_and_its_chat_is_found_again() {
     let mut bytes = RED.to_owned();
     bytes.replace_range(80..81, if &RED[80..81] == "A" { "B" } else { "A" });
     let other = [look(&bytes), answered, user(json!("Sure?"))];
-    let (_, other_thread) = said(&post(&house, CHATS, &chat(&other)));
+    let (_, other_thread) = read_said(&post(&house, CHATS, &chat(&other)));
     assert_ne!(other_thread, thread);
     let asked = newest(&house);
     assert!(asked.contains(&bytes) && asked.contains("What the client reports of the chat"), "{asked}");
     assert!(asked.contains(TOLD), "the report says where a file was: {asked}");
     // The answer is asked for again: the question with its picture, in a thread of its own.
-    let (text, again) = said(&post(&house, CHATS, &chat(&[look(RED)])));
+    let (text, again) = read_said(&post(&house, CHATS, &chat(&[look(RED)])));
     assert!(text == "Red again." && again != thread && newest(&house).contains(RED));
     let shown = systole(house.path(), &["log", &again, "--raw"]);
     assert!(shown.stdout.contains("<ask-with"), "{}", shown.stdout);
@@ -214,7 +214,7 @@ fn g10_a_chat_goes_on_behind_a_file_that_was_refused() {
         refused(json!({"type": "input_audio"})),
         user(json!("Never mind: 2+2?")),
     ];
-    let (text, _) = said(&post(&house, CHATS, &chat(&history)));
+    let (text, _) = read_said(&post(&house, CHATS, &chat(&history)));
     let asked = newest(&house);
     assert!(
         text == "Four." && asked.contains("image_url") && asked.contains("that was not taken]"),
@@ -239,7 +239,7 @@ fn g10_an_entry_whose_model_sees_nothing_takes_no_picture_but_goes_on_with_its_c
     assert_eq!(refused.json["error"]["code"], "payload.file-type");
     // A picture that was sent to another model before keeps no chat from going on.
     let answered = json!({"role": "assistant", "content": "Red."});
-    let (text, _) = said(&post(&house, CHATS, &chat(&[look(RED), answered, user(json!("Sure?"))])));
+    let (text, _) = read_said(&post(&house, CHATS, &chat(&[look(RED), answered, user(json!("Sure?"))])));
     assert!(text == "I cannot see." && newest(&house).contains(TOLD) && !newest(&house).contains(RED));
     organism.interrupt();
 }

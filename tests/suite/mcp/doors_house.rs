@@ -18,9 +18,8 @@ pub(super) fn doors_house() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/doors");
     std::fs::create_dir(folder.path().join("listeners")).unwrap();
-    for file in ["listeners/plain.py", "listeners/booking.py"] {
-        std::fs::copy(from.join(file), folder.path().join(file)).unwrap();
-    }
+    let program = "listeners/suite.py";
+    std::fs::copy(from.join(program), folder.path().join(program)).unwrap();
     let file = std::fs::read_to_string(from.join("organism.yaml")).unwrap();
     // Where the tests look for a log.
     std::fs::write(folder.path().join("organism.yaml"), file.replace("doors.db", "hello.db")).unwrap();

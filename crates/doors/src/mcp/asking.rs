@@ -30,9 +30,9 @@ pub(super) enum FormWay {
 
 /// What one call asks its person.
 pub(super) struct CallAsking {
-    pub(super) state: Arc<HttpState>,
-    pub(super) client: Name,
-    pub(super) receipt: ApiReceipt,
+    state: Arc<HttpState>,
+    client: Name,
+    receipt: ApiReceipt,
     way: FormWay,
     /// The forms that the person left: they are not shown again in this call.
     left: BTreeSet<String>,

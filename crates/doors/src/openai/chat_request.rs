@@ -204,15 +204,15 @@ pub(super) enum MessageReading {
     Asked,
     /// It was said before: a line stands for what cannot be taken, so that the chat can go on.
     Before,
-    /// It is told by the client, and has no files.
-    Told,
+    /// The client says there how the model works. Files have no place in it.
+    System,
 }
 
 impl MessageReading {
     /// How a message of that role is read.
     pub(super) fn of(role: &str, is_last: bool) -> MessageReading {
         match role {
-            "system" | "developer" => MessageReading::Told,
+            "system" | "developer" => MessageReading::System,
             _ if is_last => MessageReading::Asked,
             _ => MessageReading::Before,
         }
@@ -238,7 +238,7 @@ pub(super) fn read_content(
                 texts.push(text);
                 continue;
             }
-            Some(Ok(SaidPart::File(file))) if reading != MessageReading::Told => {
+            Some(Ok(SaidPart::File(file))) if reading != MessageReading::System => {
                 files.push(file);
                 continue;
             }
