@@ -20,6 +20,8 @@ pub(crate) const START_LOOK: Duration = Duration::from_millis(50);
 pub(crate) const DOOR_LOOK: Duration = Duration::from_millis(100);
 /// How often to look for a door: ten seconds in all.
 pub(crate) const DOOR_LOOKS: u32 = 100;
+/// How often to look for an organism that has broken off its answer: a minute in all.
+pub(crate) const RETURN_LOOKS: u32 = 600;
 /// Milliseconds between two looks at a log that is followed: its writer sends no signal.
 pub(crate) const LOG_LOOK_MS: u64 = 200;
 /// Milliseconds between two looks at the picture.
@@ -79,7 +81,7 @@ pub(crate) const INSTALL_MEMORY_BYTES: u64 = 8 << 30;
 /// How long a server may take to list its tools: it may be loaded first.
 pub(crate) const PIN_TIME: Duration = Duration::from_secs(180);
 /// Bytes of a line: the door refuses a shorter one in its own words.
-pub(crate) const PIPE_LINE_BYTES: u64 = 2 * MESSAGE_BYTES as u64;
+pub(crate) const PIPE_LINE_BYTES: u64 = 12 << 20;
 /// How long an Ollama on this machine may take: it answers in a few milliseconds.
 pub(crate) const OLLAMA_ANSWER: Duration = Duration::from_millis(300);
 

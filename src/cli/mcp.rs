@@ -6,15 +6,15 @@ mod login;
 mod needs;
 mod pin;
 mod pin_output;
-mod pipe;
-mod serve;
 mod server_choice;
 mod staged_files;
 
 use clap::{Args, Subcommand};
 
 use super::exit::CommandExit;
+use super::pipe::run_serve;
 use super::place::Place;
+use systole_client::pipe_client::PipedDoor;
 use systole_core::types::ids::Name;
 
 /// Serves the organism to a host of models, over stdin and stdout.
@@ -66,7 +66,7 @@ impl McpGroup {
             Some(McpCommand::Pin(pin)) => pin.run(),
             Some(McpCommand::Add(add)) => add.run(),
             Some(McpCommand::Login(login)) => login.run(),
-            None => serve::run_serve(&self.place, self.client.as_ref()),
+            None => run_serve(&self.place, self.client.as_ref(), PipedDoor::Mcp),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each. They read arguments and print; the modules below do the work. Data
 //! goes to stdout, messages to stderr, and every command ends with one of the exits of `exit`.
 
+mod acp;
 mod approve;
 mod ask;
 mod backup;
@@ -52,6 +53,7 @@ mod option_order;
 mod pause;
 mod payload_from_fields;
 mod permissions;
+mod pipe;
 mod place;
 mod prove;
 mod proved_record;
@@ -223,6 +225,8 @@ enum Command {
     Workflow(workflow::WorkflowCommand),
     /// Serve the organism over MCP, or pin MCP servers
     Mcp(mcp::McpGroup),
+    /// Serve the organism to an editor, over ACP
+    Acp(acp::AcpCommand),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::PermissionsCommand),
     /// Examine the machine, the organism's file and its log
@@ -382,6 +386,7 @@ impl Command {
             Command::Sdk(sdk) => sdk.run(),
             Command::Workflow(workflow) => workflow.run(),
             Command::Mcp(mcp) => mcp.run(),
+            Command::Acp(acp) => acp.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
             Command::Completions(completions) => Ok(completions.run(help::add_help(Arguments::command()))),

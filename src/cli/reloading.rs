@@ -21,7 +21,7 @@ use systole_organism::plan::ReloadAtStart;
 use systole_organism::reloading::orders::{ReloadOrder, ReloadPreview, ReloadRequest, ReloadSource};
 use systole_organism::reloading::preview::{find_before, is_beside, preview_reload, refuse_mistakes};
 use systole_organism::reloading::programs::try_programs;
-use systole_organism::runfile::{Credential, PostedRunFile};
+use systole_organism::runfile::{Credential, GuestCredentials, PostedRunFile};
 use systole_organism::running::Organism;
 use systole_system::failpoint;
 
@@ -41,7 +41,7 @@ pub(super) struct NextRun {
 pub(super) struct KeptDoor {
     pub(super) socket: TcpListener,
     pub(super) operator: Credential,
-    pub(super) guest: Option<Credential>,
+    pub(super) guests: GuestCredentials,
     pub(super) posted: PostedRunFile,
     /// The connections that the next door serves.
     pub(super) unread: UnreadConnections,
@@ -113,10 +113,10 @@ impl KeptDoor {
     pub(super) fn keep(
         socket: Option<TcpListener>,
         posted: Option<PostedRunFile>,
-        (operator, guest): (Credential, Option<Credential>),
+        (operator, guests): (Credential, GuestCredentials),
         unread: UnreadConnections,
     ) -> Option<KeptDoor> {
-        Some(KeptDoor { socket: socket?, operator, guest, posted: posted?, unread })
+        Some(KeptDoor { socket: socket?, operator, guests, posted: posted?, unread })
     }
 }
 

@@ -30,7 +30,7 @@ use systole_doors::wire::WireDoor;
 use systole_organism::keyring::Keyring;
 use systole_organism::plan::{ReloadAtStart, StandbyReporter, StartFault};
 use systole_organism::reloading::orders::ReloadDesk;
-use systole_organism::runfile::{Credential, PostedRunFile, RunFile};
+use systole_organism::runfile::{Credential, GuestCredentials, PostedRunFile, RunFile};
 use systole_organism::running::{LifeSign, Organism};
 use systole_organism::standing_by::StandbyStatus;
 use systole_system::system;
@@ -174,7 +174,7 @@ impl RunCommand {
             next = next.try_new_programs(screen) => next,
             exit = signals.next() => return Ok(RunEnd::Unstarted(exit)),
         };
-        let guest = kept.as_ref().and_then(|kept| kept.guest.clone());
+        let guests = kept.as_ref().map(|kept| kept.guests.clone()).unwrap_or_default();
         let unread = kept.as_ref().map(|kept| kept.unread.clone()).unwrap_or_default();
         let keys = open_keyring(screen, &file, kept.as_ref())?;
         let (socket, posted) = match kept {
@@ -201,13 +201,13 @@ impl RunCommand {
             }
             // Those who wait at the door wait for the broker too.
             (Err(StartFault::Broker(unusable)), fallback) if posted.is_some() && unusable.may_pass() => {
-                let kept = KeptDoor::keep(socket, posted, (keys.1, guest), unread);
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guests), unread);
                 let next = NextRun { file, reload, kept, fallback, is_tried: true };
                 return Ok(RunEnd::Cut(unusable.to_string(), Some(Box::new(next))));
             }
             (Err(fault), Some(before)) => {
                 let back = NextRun::fall_back(screen, &file, *before, fault.to_string());
-                let kept = KeptDoor::keep(socket, posted, (keys.1, guest), unread);
+                let kept = KeptDoor::keep(socket, posted, (keys.1, guests), unread);
                 return Ok(RunEnd::Again(Box::new(NextRun { kept, ..back })));
             }
             (Err(fault), None) => return report_start_fault(screen, &fault, was_here),
@@ -264,7 +264,7 @@ impl RunCommand {
         start: OpenedStart,
         posted: Option<PostedRunFile>,
     ) -> Result<RunningOrganism, CommandExit> {
-        let OpenedStart { organism, socket, keys: (keyring, operator, guest), file, news, unread } = start;
+        let OpenedStart { organism, socket, keys: (keyring, operator, guests), file, news, unread } = start;
         let opened = socket
             .local_addr()
             .and_then(|address| Ok((address, TcpListener::from_std(socket.try_clone()?)?)));
@@ -275,7 +275,7 @@ impl RunCommand {
                 .map_or_else(|| "another program".to_owned(), |run| run.describe());
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
-        let run_file = run_file(&self.place, address, (operator.clone(), guest.clone()), &organism);
+        let run_file = run_file(&self.place, address, (operator.clone(), guests.clone()), &organism);
         let (desk, orders) = ReloadDesk::open();
         let settings = ConsoleSettings {
             public: file.public.clone(),
@@ -310,7 +310,7 @@ impl RunCommand {
                 say_started(screen, &organism, address, &log);
             }
         }
-        let kept = KeptDoor { socket, operator, guest, posted, unread };
+        let kept = KeptDoor { socket, operator, guests, posted, unread };
         Ok(RunningOrganism { organism, door, wire, kept, file, orders })
     }
 }
@@ -335,16 +335,25 @@ fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Res
     }
 }
 
-/// The run file of an organism in this process. The credentials are those of the operator and of the client `mcp`.
+/// The run file of an organism in this process. The credentials are those of the operator and of the guests.
 pub(super) fn run_file(
     place: &Place,
     address: SocketAddr,
-    (token, mcp): (Credential, Option<Credential>),
+    (token, guests): (Credential, GuestCredentials),
     organism: &Organism,
 ) -> RunFile {
     let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
     let organism = organism.handle().composition().organism.to_string();
-    RunFile { pid: std::process::id(), address, token, mcp, organism, file, drain_ms: None, reloading: None }
+    RunFile {
+        pid: std::process::id(),
+        address,
+        token,
+        guests,
+        organism,
+        file,
+        drain_ms: None,
+        reloading: None,
+    }
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
@@ -405,8 +414,8 @@ fn describe_news(news: &ReloadNews) -> String {
     }
 }
 
-/// The keyring of the door, with the credentials of the operator and of the client `mcp`.
-type DoorKeys = (Keyring, Credential, Option<Credential>);
+/// The keyring of the door, with the credentials of the operator and of the guests.
+type DoorKeys = (Keyring, Credential, GuestCredentials);
 
 /// The credentials that open the door. A client without one is reported before anything starts.
 fn open_keyring(
@@ -422,9 +431,9 @@ fn open_keyring(
     let keyring = keyring.with_clients(&file.tokens, |name| std::env::var(name).ok());
     let keyring = keyring.map(|keyring| keyring.with_open_metrics(file.are_metrics_open));
     let keyring = keyring.map_err(|refused| refuse(screen, &refused))?;
-    let guest = kept.and_then(|kept| kept.guest.clone());
-    let (keyring, guest) = keyring.with_mcp(&file.composition, guest).map_err(undrawn)?;
-    Ok((keyring, operator, guest))
+    let guests = kept.map(|kept| kept.guests.clone()).unwrap_or_default();
+    let (keyring, guests) = keyring.with_guests(&file.composition, guests).map_err(undrawn)?;
+    Ok((keyring, operator, guests))
 }
 
 async fn bind_door(

@@ -39,7 +39,7 @@ form! {
 form! {
     /// Doors, none of them twice.
     pub(super) DoorSet -> Vec<ClientDoor> {
-        KeyForm::SetOf(&["v1", "pages", "mcp", "ag-ui", "openai"]), read_doors, show |_: &Vec<ClientDoor>| "[]".to_owned()
+        KeyForm::SetOf(&["v1", "pages", "mcp", "ag-ui", "openai", "acp"]), read_doors, show |_: &Vec<ClientDoor>| "[]".to_owned()
     }
 }
 

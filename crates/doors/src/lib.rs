@@ -4,6 +4,7 @@
 //! people. `visitors` bounds the connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
+mod acp;
 mod ag_ui;
 mod compression;
 pub mod door_reloads;
@@ -36,6 +37,7 @@ pub mod reloading;
 mod request_refusals;
 mod retrying;
 pub mod routes;
+mod rpc;
 pub mod rpc_codes;
 mod runs;
 pub mod schedule_orders;

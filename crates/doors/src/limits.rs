@@ -197,6 +197,8 @@ pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 pub(crate) const SHOWN_HASH: usize = 16;
 /// Answers to interrupts in one run.
 pub(crate) const ANSWERS: usize = 64;
+/// Messages of a session that an editor is sent when it loads it, the newest.
+pub(crate) const REPLAYED_TURNS: usize = 100;
 /// Kibibytes of messages that clients of open runs are sent again if something of them is taken back, of all and of one.
 pub(crate) const ECHO_KIB: usize = 256 << 10;
 pub(crate) const OWN_ECHO_KIB: usize = 64 << 10;

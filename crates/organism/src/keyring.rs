@@ -4,7 +4,7 @@
 //!
 //! Credentials go in and never come out: this module prints none to a terminal or a trace.
 
-use super::runfile::Credential;
+use super::runfile::{Credential, GuestCredentials};
 use crate::limits;
 use systole_config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
@@ -53,20 +53,24 @@ impl Keyring {
         self.are_metrics_open
     }
 
-    /// Adds the client `mcp` for hosts of models, with a credential that was kept, or a drawn one. It has no roles. If the
-    /// organism's file gives that name to a client or a listener, nothing is added.
-    pub fn with_mcp(
+    /// Adds the client `mcp` for hosts of models, and `acp` for editors, with credentials that were kept, or drawn ones. One
+    /// whose name the organism's file gives to a client or a listener is not added.
+    pub fn with_guests(
         mut self,
         organism: &Composition,
-        kept: Option<Credential>,
-    ) -> std::io::Result<(Keyring, Option<Credential>)> {
-        let name = Name::new_mcp();
-        if organism.clients.contains_key(&name) || organism.listeners.contains_key(&name) {
-            return Ok((self, None));
-        }
-        let credential = kept.map_or_else(Credential::draw, Ok)?;
-        self.owners.push(TokenOwner::from_drawn(name, credential.clone()));
-        Ok((self, Some(credential)))
+        kept: GuestCredentials,
+    ) -> std::io::Result<(Keyring, GuestCredentials)> {
+        let mut add = |name: Name, kept: Option<Credential>| {
+            if !organism.has_guest(&name) {
+                return Ok(None);
+            }
+            let credential = kept.map_or_else(Credential::draw, Ok)?;
+            self.owners.push(TokenOwner::from_drawn(name, credential.clone()));
+            Ok::<_, std::io::Error>(Some(credential))
+        };
+        let mcp = add(Name::new_mcp(), kept.mcp)?;
+        let guests = GuestCredentials { mcp, acp: add(Name::new_acp(), kept.acp)? };
+        Ok((self, guests))
     }
 
     /// Adds the clients' tokens. Each variable without a token, or with an unsuitable one, is reported

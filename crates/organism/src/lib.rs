@@ -48,4 +48,5 @@ pub mod trying;
 pub mod validators;
 pub mod waiting;
 pub mod waiting_view;
+pub mod work_folders;
 pub mod workflow_steps;

@@ -66,6 +66,17 @@ pub fn draw_hex() -> std::io::Result<String> {
     Ok(hex)
 }
 
+/// The credentials of clients that no file declares. One is missing if the organism's file uses its name.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct GuestCredentials {
+    /// Of hosts of models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<Credential>,
+    /// Of editors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acp: Option<Credential>,
+}
+
 /// How to reach an organism.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunFile {
@@ -75,9 +86,9 @@ pub struct RunFile {
     pub address: SocketAddr,
     /// The credential of client `operator`.
     pub token: Credential,
-    /// The credential of client `mcp`, unless the organism's file uses that name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mcp: Option<Credential>,
+    /// Those of the clients that no file declares.
+    #[serde(flatten)]
+    pub guests: GuestCredentials,
     /// The organism's name.
     #[serde(default)]
     pub organism: String,
@@ -237,7 +248,16 @@ mod tests {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
         let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
         let address = ([127, 0, 0, 1], 7474).into();
-        RunFile { pid, address, token, mcp: None, organism, file, drain_ms: None, reloading: None }
+        RunFile {
+            pid,
+            address,
+            token,
+            guests: GuestCredentials::default(),
+            organism,
+            file,
+            drain_ms: None,
+            reloading: None,
+        }
     }
 
     /// Locks a log as an organism does.

@@ -10,7 +10,7 @@ pub mod blame;
 pub mod causes;
 pub mod chains;
 mod change_payload;
-mod change_sets;
+pub mod change_sets;
 mod code_names;
 pub mod comparable;
 pub mod configurations;

@@ -50,7 +50,7 @@ pub(super) fn running(folder: &Path) -> Running {
 
 /// The token of the client `mcp`.
 pub(super) fn guest(folder: &Path) -> String {
-    run_file(folder).mcp.expect("a client `mcp`").secret().to_owned()
+    run_file(folder).guests.mcp.expect("a client `mcp`").secret().to_owned()
 }
 
 /// A host of models.

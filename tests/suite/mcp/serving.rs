@@ -303,7 +303,7 @@ fn g3_a_file_that_uses_the_name_mcp_lets_no_other_client_of_that_name_in() {
     )
     .unwrap();
     let organism = Running::organism_with(folder.path(), &TOKENS);
-    assert!(run_file(folder.path()).mcp.is_none());
+    assert!(run_file(folder.path()).guests.mcp.is_none());
     let refused = systole(folder.path(), &["mcp"]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("--client NAME"), "{refused:?}");

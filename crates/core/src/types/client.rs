@@ -25,6 +25,9 @@ impl Role {
     /// All roles, in listing order.
     pub const ALL: &[Role] = &[Role::Read, Role::Operate, Role::Approve, Role::Answer, Role::ApproveOwn];
 
+    /// Those of the client `acp`, if no file declares it.
+    pub const OF_EDITORS: [Role; 2] = [Role::Answer, Role::ApproveOwn];
+
     /// The role's name in the organism's file.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,12 +53,20 @@ pub enum ClientDoor {
     AgUi,
     /// The door for clients of the OpenAI API.
     Openai,
+    /// The door for editors.
+    Acp,
 }
 
 impl ClientDoor {
     /// All of them.
-    pub const ALL: &[ClientDoor] =
-        &[ClientDoor::V1, ClientDoor::Pages, ClientDoor::Mcp, ClientDoor::AgUi, ClientDoor::Openai];
+    pub const ALL: &[ClientDoor] = &[
+        ClientDoor::V1,
+        ClientDoor::Pages,
+        ClientDoor::Mcp,
+        ClientDoor::AgUi,
+        ClientDoor::Openai,
+        ClientDoor::Acp,
+    ];
 
     /// The door's name in the organism's file.
     pub const fn as_str(self) -> &'static str {
@@ -65,6 +76,7 @@ impl ClientDoor {
             ClientDoor::Mcp => "mcp",
             ClientDoor::AgUi => "ag-ui",
             ClientDoor::Openai => "openai",
+            ClientDoor::Acp => "acp",
         }
     }
 }

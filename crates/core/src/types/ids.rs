@@ -151,6 +151,12 @@ impl Name {
         Name("mcp".into())
     }
 
+    /// The client of editors that speak ACP and have no client of their own. A person sits there, so it may decide what
+    /// waits in its own threads.
+    pub fn new_acp() -> Name {
+        Name("acp".into())
+    }
+
     /// The sender of what schedules send. No client and no listener can have this name.
     pub fn new_schedule() -> Name {
         Name("core.schedule".into())

@@ -11,8 +11,7 @@ use super::following::OpenRun;
 use super::input::{RunInput, SentResume};
 use super::interrupts::{SaidAnswer, read_answer, read_request};
 use super::kept_messages::{KeptMessages, MessageRoom};
-use super::threads::{FoundThread, find_thread};
-use super::wire::ClientPlace;
+use super::threads::find_thread;
 use super::writer::RunHead;
 use crate::http_state::BodySeats;
 use crate::inbound::{self, UnreadBody};
@@ -24,7 +23,9 @@ use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
 use crate::runs::said_files::{SaidFile, SaidText, build_said, write_said};
+use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::{send_message, stop_run};
+use crate::runs::wire_events::ClientPlace;
 use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
@@ -117,7 +118,7 @@ impl RunCaller {
         &self,
         input: &RunInput,
         entry: &Listener,
-        found: &FoundThread,
+        found: &SaidThread,
     ) -> Result<DecidedRun, RunFault> {
         let key = name_run_key(&input.run)?;
         if let Some(turn) = found.find_run(&self.client, &key) {
@@ -140,7 +141,7 @@ impl RunCaller {
     }
 
     /// What waits for the client in the open runs of a thread.
-    async fn read_waiting(&self, found: &FoundThread) -> Result<Vec<(ApiReceipt, WaitingRequest)>, RunFault> {
+    async fn read_waiting(&self, found: &SaidThread) -> Result<Vec<(ApiReceipt, WaitingRequest)>, RunFault> {
         let mut waiting = Vec::new();
         for turn in found.list_open(&self.client) {
             let receipt = read_receipt(&turn.asked);
@@ -164,7 +165,7 @@ impl RunCaller {
         &self,
         input: &RunInput,
         entry: &Listener,
-        found: &FoundThread,
+        found: &SaidThread,
     ) -> Result<DecidedRun, RunFault> {
         let sent = input.resume.as_slice();
         let has_said =

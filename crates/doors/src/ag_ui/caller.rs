@@ -6,9 +6,9 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 
 use super::fault::RunFault;
-use super::threads::{FoundThread, read_run_name};
 use crate::http_state::HttpState;
 use crate::runs::id::read_receipt;
+use crate::runs::said_threads::{SaidThread, read_run_name};
 use crate::runs::sending::stop_run;
 use crate::shared_places::{PlaceShortage, SharedPlace};
 use systole_core::types::ids::Name;
@@ -36,7 +36,7 @@ impl RunCaller {
     }
 
     /// Stops what is open in a thread. Returns the names of its runs.
-    pub(super) async fn stop_all(&self, found: &FoundThread) -> Result<Vec<String>, RunFault> {
+    pub(super) async fn stop_all(&self, found: &SaidThread) -> Result<Vec<String>, RunFault> {
         let mut stopped = Vec::new();
         for turn in found.list_open(&self.client) {
             stop_run(&self.state, &self.client, &read_receipt(&turn.asked)).await?;

@@ -6,11 +6,11 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::CallPlace;
 
 use super::input::{ResumeStatus, SentResume};
-use super::writer::name_call;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use crate::runs::decisions::RequestDecision;
 use crate::runs::forms::{read_form, write_answer_form, write_approval_form};
+use crate::runs::id::name_call;
 use crate::runs::requests::{name_request, read_request_name};
 use systole_api::types::DecisionOutcome;
 use systole_core::types::codes::Code;

@@ -12,7 +12,6 @@ mod input;
 mod interrupts;
 mod kept_messages;
 mod origins;
-mod thought;
 mod threads;
 mod wire;
 mod writer;
@@ -33,8 +32,10 @@ use super::http_state::{ApiCall, Caller};
 use super::request_refusals::{
     describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
 };
+use super::runs::said_threads::{SaidThread, read_run_name};
 use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
+use crate::runs::wire_events::{WireEvent, answer_events};
 use crate::runs::work::finish_work;
 use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
@@ -45,8 +46,7 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Position;
-use threads::{FoundThread, find_thread, keep_messages, read_run_name, refuse_unknown, write_snapshot};
-use wire::WireEvent;
+use threads::{find_thread, keep_messages, refuse_unknown, write_messages, write_snapshot};
 use writer::RunHead;
 
 /// The door.
@@ -128,7 +128,7 @@ async fn run_agent(
 async fn open_thread(
     call: ApiCall,
     parts: PathParts<(String, String)>,
-) -> Result<(RunCaller, String, FoundThread), RunFault> {
+) -> Result<(RunCaller, String, SaidThread), RunFault> {
     let (entry, thread) = parts.map(|Path(parts)| parts).map_err(|_| refuse_unknown(""))?;
     let ApiCall { state, client } = call;
     let organism = state.front.composition();
@@ -149,7 +149,7 @@ async fn show_thread(
     let show = async {
         let known = read_place(&headers)?;
         let (caller, thread, found) = open_thread(call, parts).await?;
-        let messages = found.write_messages(caller.state.front.composition());
+        let messages = write_messages(caller.state.front.composition(), &found);
         // One that goes on does so in the run where it was, and has what was said before.
         let open = match known {
             Some(known) => {
@@ -161,7 +161,7 @@ async fn show_thread(
         let snapshot = if known.is_none() { write_snapshot(&thread, &messages) } else { Vec::new() };
         let Some((turn, (id, call))) = open else {
             let end = RunCursor::behind(Position::default()).to_string();
-            return Ok(wire::answer_events(WireEvent::write_group(&end, snapshot)));
+            return Ok(answer_events(WireEvent::write_group(&end, snapshot)));
         };
         let (place, receipt) = (caller.take_place()?, read_receipt(&turn.asked));
         let head = RunHead {

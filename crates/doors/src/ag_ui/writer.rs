@@ -17,9 +17,11 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, R
 
 use super::input::STATE_KEYS;
 use super::kept_messages::KeptMessages;
-use super::thought::SaidThought;
-use super::wire::{ClientPlace, EventText, WireEvent, write_error};
+use super::wire::{write_all_messages, write_error};
 use crate::runs::answers::{describe_failure, write_answer, write_called, write_sent};
+use crate::runs::id::{name_call, name_run};
+use crate::runs::thought::SaidThought;
+use crate::runs::wire_events::{ClientPlace, EventText, WireEvent};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: &str = "1.0";
@@ -39,20 +41,6 @@ pub(super) struct RunHead {
     pub(super) ignored: Vec<&'static str>,
     /// Whether the client may have begun it before, so that its messages may have a part of it.
     pub(super) is_again: bool,
-}
-
-/// The id of a run, which its answer has too: its thread and its call there.
-pub(super) fn name_run(run: &CallPlace) -> String {
-    format!("{}#{}", run.thread, run.call)
-}
-
-/// The id of a call of a run. All of them begin with that of the run, also those in threads below.
-pub(super) fn name_call(run: &CallPlace, at: &CallPlace) -> String {
-    if at.thread == run.thread {
-        return name_run(at);
-    }
-    let below = at.thread.as_str().strip_prefix(run.thread.as_str()).unwrap_or(at.thread.as_str());
-    format!("{}/{below}#{}", name_run(run), at.call)
 }
 
 /// One run, as far as its events were taken.
@@ -229,7 +217,7 @@ impl RunWriter {
             |id: &str| id.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         // What the client has of this run is sent again.
         let kept = self.head.messages.list_without(is_own);
-        EventText::write_messages(kept, &self.made)
+        write_all_messages(kept, &self.made)
     }
 
     fn write_thought(&mut self, words: &str, is_live: bool) -> Vec<EventText> {

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::elicitation::{self, ELICIT, FormEnd};
-use super::open_forms::{AnsweredForm, CallForms};
-use super::rpc::RpcFault;
+use super::elicitation::{self, ELICIT};
 use crate::http_state::HttpState;
 use crate::limits;
+use crate::rpc::RpcFault;
+use crate::runs::form_answers::{FormEnd, take_answer};
 use crate::runs::id::find_run_id;
+use crate::runs::open_forms::{AnsweredForm, CallForms};
 use crate::runs::requests::name_request;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
@@ -60,7 +61,7 @@ impl CallAsking {
     pub(super) async fn take_answers(&mut self, answers: &Map<String, Value>) {
         for (name, answer) in answers {
             let place = (&*self.state, &self.client);
-            let end = elicitation::take_answer(place, &self.receipt, (name, answer)).await;
+            let end = take_answer(place, &self.receipt, (name, answer)).await;
             self.note_end(name, end);
         }
     }

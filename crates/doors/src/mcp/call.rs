@@ -4,11 +4,12 @@
 use serde_json::Value;
 use systole_kit::{DocumentLimits, Payload, QName};
 
+use super::params::McpParams;
 use super::results::{self, KEY, OURS, RECORD, THREAD};
-use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::inbound::{choose_key, keep_file};
 use crate::json_payload;
+use crate::rpc::{self, RpcFault};
 use crate::runs::id::read_receipt;
 use crate::runs::work::read_blocking;
 use systole_api::types::ApiReceipt;
@@ -56,7 +57,7 @@ pub(super) async fn find_called(
     front: &OrganismHandle,
     client: &Name,
     state: &str,
-    params: &RpcParams,
+    params: &McpParams,
 ) -> Result<ApiReceipt, RpcFault> {
     let Some(asked) = find_asked(front, client, state).await? else {
         return Err(RpcFault::refuse_params("params.requestState names no call: call without it"));
@@ -73,7 +74,7 @@ pub(super) async fn find_called(
 pub(super) async fn begin_call(
     front: &OrganismHandle,
     client: &Name,
-    params: &RpcParams,
+    params: &McpParams,
 ) -> Result<BegunCall, RpcFault> {
     let Some(name) = &params.name else {
         return Err(RpcFault::refuse_params("params.name, the tool, is missing; tools/list names the tools"));
@@ -120,7 +121,7 @@ fn read_reply(reply: Option<SenderReply>) -> Result<BegunCall, RpcFault> {
 
 /// Refuses a key of ours that means nothing, since a client that writes one wants something. What a result says may
 /// come back.
-fn is_known(params: &RpcParams) -> Result<(), RpcFault> {
+fn is_known(params: &McpParams) -> Result<(), RpcFault> {
     let known = [KEY, THREAD, RECORD];
     let unknown = params.meta.keys().find(|key| key.starts_with(OURS) && !known.contains(&key.as_str()));
     let shown = unknown.map(|key| key.chars().take(80).collect::<String>());
@@ -138,7 +139,7 @@ fn is_known(params: &RpcParams) -> Result<(), RpcFault> {
 }
 
 /// A text that the client said in `_meta`.
-fn read_meta(params: &RpcParams, key: &str) -> Result<Option<String>, RpcFault> {
+fn read_meta(params: &McpParams, key: &str) -> Result<Option<String>, RpcFault> {
     match params.meta.get(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),

@@ -9,12 +9,11 @@ mod call;
 mod elicitation;
 mod following;
 mod open_calls;
-mod open_forms;
+mod params;
 mod prompts;
 mod resources;
 mod results;
 mod revision;
-mod rpc;
 mod tasks;
 pub(super) mod tools;
 
@@ -36,16 +35,17 @@ use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::page_origin;
+use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
+use super::runs::form_answers::{FormEnd, take_answer};
 use super::runs::id::find_run_id;
+use super::runs::open_forms::{self, CallForms, CallName, OpenForms};
 use super::runs::work::finish_work;
 use asking::{CallAsking, FormWay};
 use call::BegunCall;
-use elicitation::FormEnd;
 use following::FollowedCall;
-use open_calls::{CallName, WaitingMcpCalls};
-use open_forms::{CallForms, OpenForms};
+use open_calls::WaitingMcpCalls;
+use params::{McpMessage, McpParams};
 use revision::{McpRevision, TASKS};
-use rpc::{RpcAnswer, RpcFault, RpcIncoming, RpcMessage, RpcParams};
 use systole_core::types::client::ClientDoor;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -103,7 +103,7 @@ async fn post_message(
     let message = match rpc::read_incoming(&bytes) {
         Ok(RpcIncoming::Message(message)) => *message,
         Ok(RpcIncoming::Answer(answer)) => {
-            let work = async move { Ok(take_answer((&state, &forms), client, session, answer).await) };
+            let work = async move { Ok(post_answer((&state, &forms), client, session, answer).await) };
             // A decision that has begun is not cut off by a client that leaves.
             let done: Result<Response, Box<Refusal>> = finish_work(work).await;
             return done.unwrap_or_else(|refusal| {
@@ -153,7 +153,7 @@ async fn answer_unread(state: &HttpState, client: Name, unread: UnreadBody) -> R
 }
 
 /// Acts on a notification. Only a cancelled request means anything here.
-fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<String>, message: &RpcMessage) {
+fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<String>, message: &McpMessage) {
     if message.method == "notifications/cancelled"
         && let (Some(session), Some(id)) = (session, &message.params.request_id)
     {
@@ -162,7 +162,7 @@ fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<Stri
 }
 
 /// Takes the answer to a form, and tells its call. It counts also if that is not followed any more.
-async fn take_answer(
+async fn post_answer(
     (state, forms): (&HttpState, &OpenForms),
     client: Name,
     session: Option<String>,
@@ -179,7 +179,7 @@ async fn take_answer(
     let call = CallName { client, session: session.unwrap_or_default(), id: id.to_string() };
     let (form, client) = (forms.take_form(&call), call.client);
     let end = match result {
-        Ok(answer) => elicitation::take_answer((state, &client), &asked.receipt, (name, &answer)).await,
+        Ok(answer) => take_answer((state, &client), &asked.receipt, (name, &answer)).await,
         Err(words) => Ok(FormEnd::NotShown(words)),
     };
     let end = match form {
@@ -206,7 +206,7 @@ struct McpRequest {
 }
 
 impl McpRequest {
-    async fn answer_request(self, message: RpcMessage) -> Result<Response, RpcFault> {
+    async fn answer_request(self, message: McpMessage) -> Result<Response, RpcFault> {
         let stateless = self.revision == McpRevision::Stateless;
         let result = match message.method.as_str() {
             "initialize" if !stateless => return self.answer_initialize(&message.params),
@@ -243,7 +243,7 @@ impl McpRequest {
         Ok(Json(rpc::build_result(&self.id, &result)).into_response())
     }
 
-    async fn act_on_task(&self, message: &RpcMessage) -> Result<Value, RpcFault> {
+    async fn act_on_task(&self, message: &McpMessage) -> Result<Value, RpcFault> {
         revision::require_tasks(message)?;
         let Some(task) = &message.params.task_id else {
             return Err(RpcFault::refuse_params("params.taskId is missing"));
@@ -285,7 +285,7 @@ impl McpRequest {
          A call that waits for a1 waits for a person."
     }
 
-    fn answer_initialize(&self, params: &RpcParams) -> Result<Response, RpcFault> {
+    fn answer_initialize(&self, params: &McpParams) -> Result<Response, RpcFault> {
         let agreed = revision::choose_agreed(params.protocol_version.as_deref());
         let result = json!({
             "protocolVersion": agreed,
@@ -320,19 +320,19 @@ impl McpRequest {
         read.map_err(|error| RpcFault::refuse_unavailable(error.to_string()))
     }
 
-    async fn list_tools(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+    async fn list_tools(&self, params: &McpParams) -> Result<Value, RpcFault> {
         refuse_cursor(params)?;
         let listed = self.read_organism(tools::list_tools).await?;
         Ok(self.revision.complete_list(json!({"tools": listed})))
     }
 
-    async fn list_prompts(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+    async fn list_prompts(&self, params: &McpParams) -> Result<Value, RpcFault> {
         refuse_cursor(params)?;
         let listed = self.read_organism(prompts::list_prompts).await?;
         Ok(self.revision.complete_list(json!({"prompts": listed})))
     }
 
-    async fn call_tool(self, message: RpcMessage) -> Result<Response, RpcFault> {
+    async fn call_tool(self, message: McpMessage) -> Result<Response, RpcFault> {
         let shows_forms = self.revision.shows_forms(&message, self.session.as_deref());
         let (progress, takes_tasks) =
             (message.params.meta.get("progressToken").cloned(), self.revision.can_take_tasks(&message));
@@ -397,7 +397,7 @@ impl McpRequest {
 }
 
 /// Refuses another page of a list that has one.
-fn refuse_cursor(params: &RpcParams) -> Result<(), RpcFault> {
+fn refuse_cursor(params: &McpParams) -> Result<(), RpcFault> {
     match params.cursor {
         Some(_) => Err(RpcFault::refuse_params("there is no such page: the first one has everything")),
         None => Ok(()),

@@ -6,18 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::rpc::RpcFault;
 use crate::limits::OPEN_CALLS;
+use crate::rpc::RpcFault;
+use crate::runs::open_forms::CallName;
 use systole_api::types::ApiReceipt;
-use systole_core::types::ids::Name;
-
-/// A client's name for a call: its session and the id of its request. Ids are only unique within a session.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct CallName {
-    pub(super) client: Name,
-    pub(super) session: String,
-    pub(super) id: String,
-}
 
 /// A thread, and the call in it.
 type RunName = (String, String);

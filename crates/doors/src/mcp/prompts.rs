@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rpc::{RpcFault, RpcParams};
+use super::params::McpParams;
 use super::tools::{self, OWN, OpenTool};
+use crate::rpc::RpcFault;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
@@ -91,7 +92,7 @@ impl PromptArgument {
 pub(super) fn write_prompt(
     organism: &Composition,
     client: &Name,
-    params: &RpcParams,
+    params: &McpParams,
 ) -> Result<Value, RpcFault> {
     let Some(name) = &params.name else {
         return Err(RpcFault::refuse_params(

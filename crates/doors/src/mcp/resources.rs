@@ -8,12 +8,12 @@ use systole_kit::file_reference;
 use systole_log::index::{IndexFile, RootRow, RootSelection};
 use systole_queries::transcript::{Transcript, TranscriptTurn};
 
-use super::rpc::RpcFault;
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::reading::ReadFault;
 use crate::record_files::find_file;
+use crate::rpc::RpcFault;
 use crate::runs::answers::{describe_failure, read_question, write_answer};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::elicitation;
-use super::rpc::{RpcFault, RpcMessage};
+use super::params::McpMessage;
+use crate::rpc::RpcFault;
 use crate::rpc_codes::RPC;
 
 /// The newest revision with a handshake.
@@ -56,7 +57,7 @@ pub(super) fn choose_agreed(wanted: Option<&str>) -> &'static str {
 }
 
 /// The revision of a message.
-pub(super) fn read_revision(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevision, RpcFault> {
+pub(super) fn read_revision(headers: &HeaderMap, message: &McpMessage) -> Result<McpRevision, RpcFault> {
     let said = message.params.meta.get(VERSION_KEY).and_then(Value::as_str);
     if message.method == "initialize" && said.is_none() {
         return Ok(McpRevision::Handshake);
@@ -89,7 +90,7 @@ pub(super) fn read_revision(headers: &HeaderMap, message: &RpcMessage) -> Result
 }
 
 /// What a request of this revision says about itself.
-fn is_complete(message: &RpcMessage) -> Result<(), RpcFault> {
+fn is_complete(message: &McpMessage) -> Result<(), RpcFault> {
     let meta = &message.params.meta;
     let has_version = meta.get(VERSION_KEY).is_some_and(Value::is_string);
     let has_capabilities = meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object);
@@ -107,7 +108,7 @@ fn is_complete(message: &RpcMessage) -> Result<(), RpcFault> {
 /// The headers say the same as the body.
 fn check_repeats(
     headers: &HeaderMap,
-    message: &RpcMessage,
+    message: &McpMessage,
     shown: Option<&str>,
     said: Option<&str>,
 ) -> Result<(), RpcFault> {
@@ -145,7 +146,7 @@ fn describe_mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
 }
 
 /// Refuses a message about tasks from a client that does not name their extension.
-pub(super) fn require_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
+pub(super) fn require_tasks(message: &McpMessage) -> Result<(), RpcFault> {
     if has_tasks(message) {
         return Ok(());
     }
@@ -154,7 +155,7 @@ pub(super) fn require_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
     Err(RpcFault::with_code(RPC.missing_capability, words, Some(data)))
 }
 
-fn has_tasks(message: &RpcMessage) -> bool {
+fn has_tasks(message: &McpMessage) -> bool {
     let extensions = message.params.meta.get(CAPABILITIES_KEY).and_then(|it| it.get("extensions"));
     extensions.is_some_and(|it| it.get(TASKS).is_some())
 }
@@ -175,12 +176,12 @@ fn read_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>
 
 impl McpRevision {
     /// Whether a client of this revision takes a task for an answer.
-    pub(super) fn can_take_tasks(self, message: &RpcMessage) -> bool {
+    pub(super) fn can_take_tasks(self, message: &McpMessage) -> bool {
         self == McpRevision::Stateless && has_tasks(message)
     }
 
     /// Whether the client of a request of this revision shows forms. A handshake says it once, in its session.
-    pub(super) fn shows_forms(self, message: &RpcMessage, session: Option<&str>) -> bool {
+    pub(super) fn shows_forms(self, message: &McpMessage, session: Option<&str>) -> bool {
         match self {
             McpRevision::Handshake => session.is_some_and(|session| session.ends_with(FORMS)),
             McpRevision::Stateless => elicitation::shows_forms(message.params.meta.get(CAPABILITIES_KEY)),
@@ -216,9 +217,9 @@ impl McpRevision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::rpc::{self, RpcIncoming};
+    use crate::rpc::{self, RpcIncoming};
 
-    fn message(method: &str, params: &Value) -> RpcMessage {
+    fn message(method: &str, params: &Value) -> McpMessage {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         match rpc::read_incoming(text.as_bytes()) {
             Ok(RpcIncoming::Message(message)) => *message,

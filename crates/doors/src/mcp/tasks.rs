@@ -3,12 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::elicitation::{self, FormEnd};
+use super::elicitation;
+use super::params::McpParams;
 use super::results;
 use super::revision::McpRevision;
-use super::rpc::{RpcFault, RpcParams};
 use crate::http_state::HttpState;
 use crate::limits;
+use crate::rpc::RpcFault;
+use crate::runs::form_answers::{FormEnd, take_answer};
 use crate::runs::id::{find_run_id, read_receipt};
 use systole_api::ending::{find_ending, is_reopening};
 use systole_api::types::{ApiReceipt, ApiRecord};
@@ -165,7 +167,7 @@ pub(super) async fn cancel_task(front: &OrganismHandle, client: &Name, id: &str)
 pub(super) async fn update_task(
     (state, client): (&HttpState, &Name),
     id: &str,
-    params: &RpcParams,
+    params: &McpParams,
 ) -> Result<Value, RpcFault> {
     let task = find_task(&state.front, client, id).await?;
     let Some(answers) = elicitation::read_responses(params)? else {
@@ -173,7 +175,7 @@ pub(super) async fn update_task(
     };
     let (mut counted, mut refused) = (Vec::new(), Vec::new());
     for (name, answer) in answers {
-        let taken = elicitation::take_answer((state, client), &task.receipt, (name, answer)).await;
+        let taken = take_answer((state, client), &task.receipt, (name, answer)).await;
         match taken {
             Ok(FormEnd::Unknown | FormEnd::NotShown(_)) => {}
             Ok(FormEnd::Taken | FormEnd::Left) => counted.push(name.as_str()),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
 
-use super::rpc::RpcFault;
 use crate::limits;
+use crate::rpc::RpcFault;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;

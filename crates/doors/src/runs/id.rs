@@ -1,6 +1,6 @@
 //! Receipts of messages that are on record, and the ids of their runs.
 
-use systole_queries::run_events::RunId;
+use systole_queries::run_events::{CallPlace, RunId};
 
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::{MessageId, ThreadId};
@@ -26,4 +26,18 @@ pub(crate) fn read_receipt((position, record): &PlacedRecord) -> ApiReceipt {
         key: h.key.as_ref().map(ToString::to_string).unwrap_or_default(),
         repeated: true,
     }
+}
+
+/// The id of a run, which its answer has too: its thread and its call there.
+pub(crate) fn name_run(run: &CallPlace) -> String {
+    format!("{}#{}", run.thread, run.call)
+}
+
+/// The id of a call of a run. All of them begin with that of the run, also those in threads below.
+pub(crate) fn name_call(run: &CallPlace, at: &CallPlace) -> String {
+    if at.thread == run.thread {
+        return name_run(at);
+    }
+    let below = at.thread.as_str().strip_prefix(run.thread.as_str()).unwrap_or(at.thread.as_str());
+    format!("{}/{below}#{}", name_run(run), at.call)
 }

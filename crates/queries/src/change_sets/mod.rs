@@ -4,6 +4,9 @@
 //! answered counts: anybody may write the same elements.
 
 pub(crate) mod lines;
+mod order_pieces;
+
+pub use order_pieces::{OrderPiece, OrderedChange, read_order};
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The forms that hosts of the older revisions show, by the ids of their requests: each comes on the stream of its call,
-//! and its answer as a message of its own. The id names the run and what was shown, so an answer counts for that alone,
+//! The forms that clients show on the stream of a call, by the ids of their requests: the answer to each comes as a message
+//! of its own. The id names the run and what was shown, so an answer counts for that alone,
 //! also when its call is not followed any more.
 
 use std::collections::HashMap;
@@ -10,24 +10,32 @@ use serde_json::Value;
 use systole_queries::run_events::RunId;
 use tokio::sync::mpsc;
 
-use super::elicitation::FormEnd;
-use super::open_calls::CallName;
+use super::form_answers::FormEnd;
 use crate::limits;
+use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
 
+/// A client's name for a call: its session and the id of its request. Ids are only unique within a session.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct CallName {
+    pub(crate) client: Name,
+    pub(crate) session: String,
+    pub(crate) id: String,
+}
+
 /// The name of a form, and what its answer did, or why it does not count.
-pub(super) type AnsweredForm = (String, Result<FormEnd, String>);
+pub(crate) type AnsweredForm = (String, Result<FormEnd, String>);
 
 /// A form that waits for its answer.
-pub(super) struct WaitingForm {
+pub(crate) struct WaitingForm {
     name: String,
     call: mpsc::Sender<AnsweredForm>,
 }
 
 impl WaitingForm {
     /// Tells its call what the answer did. Returns it if the call is gone.
-    pub(super) fn tell_call(self, end: Result<FormEnd, String>) -> Result<FormEnd, String> {
+    pub(crate) fn tell_call(self, end: Result<FormEnd, String>) -> Result<FormEnd, String> {
         match self.call.try_send((self.name, end)) {
             Ok(()) => Ok(FormEnd::Taken),
             Err(unsent) => unsent.into_inner().1,
@@ -41,13 +49,13 @@ fn write_id(run: &RunId, name: &str, number: u64) -> String {
 }
 
 /// The run and the name that such an id has.
-pub(super) fn read_id(id: &Value) -> Option<(&str, &str)> {
+pub(crate) fn read_id(id: &Value) -> Option<(&str, &str)> {
     let mut parts = id.as_str()?.splitn(3, '/');
     Some((parts.next()?, parts.next()?)).filter(|_| parts.next().is_some())
 }
 
 /// The forms of all calls.
-pub(super) struct OpenForms {
+pub(crate) struct OpenForms {
     waiting: Mutex<HashMap<CallName, WaitingForm>>,
     opened: AtomicU64,
 }
@@ -61,7 +69,7 @@ impl Default for OpenForms {
 
 impl OpenForms {
     /// Takes a form that is answered, so that it is not taken back.
-    pub(super) fn take_form(&self, id: &CallName) -> Option<WaitingForm> {
+    pub(crate) fn take_form(&self, id: &CallName) -> Option<WaitingForm> {
         self.lock().remove(id)
     }
 
@@ -72,7 +80,7 @@ impl OpenForms {
 }
 
 /// The forms of one call.
-pub(super) struct CallForms {
+pub(crate) struct CallForms {
     all: Arc<OpenForms>,
     /// The call. The ids of its forms are within its session.
     call: CallName,
@@ -84,14 +92,14 @@ pub(super) struct CallForms {
 
 impl CallForms {
     /// A call without forms.
-    pub(super) fn new(all: Arc<OpenForms>, call: CallName, run: Option<RunId>) -> CallForms {
+    pub(crate) fn new(all: Arc<OpenForms>, call: CallName, run: Option<RunId>) -> CallForms {
         // Each open form takes one answer.
         let (to_call, answers) = mpsc::channel(limits::CALL_FORMS);
         CallForms { all, call, run, own: HashMap::new(), to_call, answers }
     }
 
     /// Opens a form. Returns the id of its request; `None` if it is open, or too many are.
-    pub(super) fn open_form(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn open_form(&mut self, name: &str) -> Option<Value> {
         if self.own.contains_key(name) || self.own.len() >= limits::CALL_FORMS {
             return None;
         }
@@ -105,7 +113,7 @@ impl CallForms {
     }
 
     /// Closes the forms that are not among these. Returns the ids of those that still waited.
-    pub(super) fn close_others(&mut self, names: &[String]) -> Vec<Value> {
+    pub(crate) fn close_others(&mut self, names: &[String]) -> Vec<Value> {
         let all = &self.all;
         let gone = self.own.extract_if(|name, _| !names.contains(name));
         let waited = gone.filter_map(|(_, full)| all.lock().remove(&full).map(|_| full.id));
@@ -113,7 +121,7 @@ impl CallForms {
     }
 
     /// The next answer. It may be dropped while it waits.
-    pub(super) async fn next(&mut self) -> AnsweredForm {
+    pub(crate) async fn next(&mut self) -> AnsweredForm {
         match self.answers.recv().await {
             Some(answer) => {
                 self.own.remove(&answer.0);

@@ -1,5 +1,5 @@
-//! The HTTP client with which `systole mcp` passes messages of a host on to the door for MCP. It blocks, follows no
-//! proxy, reads only the few fields of a message that its headers repeat, and never shows the credential.
+//! The HTTP client with which `systole mcp` and `systole acp` pass messages of their host on to a door. It blocks, follows
+//! no proxy, reads only the few fields of a message that its headers repeat, and never shows the credential.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -13,15 +13,55 @@ use ureq::{Agent, Body, BodyReader};
 use super::client::build_local_agent;
 use systole_organism::runfile::Credential;
 
-/// The header with the name of a session.
-const SESSION: &str = "mcp-session-id";
+/// A door to which messages are passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PipedDoor {
+    /// For hosts of models.
+    Mcp,
+    /// For editors.
+    Acp,
+}
 
-/// The door for MCP of an organism on this machine.
-pub struct McpClient {
+impl PipedDoor {
+    /// Its path.
+    const fn path(self) -> &'static str {
+        match self {
+            PipedDoor::Mcp => "/mcp",
+            PipedDoor::Acp => "/acp",
+        }
+    }
+
+    /// The header with the name of a session.
+    const fn session_header(self) -> &'static str {
+        match self {
+            PipedDoor::Mcp => "mcp-session-id",
+            PipedDoor::Acp => "acp-session",
+        }
+    }
+
+    /// Whether a message whose answer breaks off is posted again, for the rest.
+    pub const fn resumes(self) -> bool {
+        matches!(self, PipedDoor::Acp)
+    }
+}
+
+/// A door of an organism on this machine.
+#[derive(Clone)]
+pub struct PipeClient {
+    door: PipedDoor,
     agent: Agent,
     url: String,
     authorization: String,
     session: String,
+}
+
+/// What goes with a message that may be posted again.
+#[derive(Clone, Default)]
+pub struct PostPlace {
+    /// Its key, which is the same each time.
+    pub key: Option<String>,
+    /// The id of the last event of its answer that came.
+    pub last: Option<String>,
 }
 
 /// What the door sends back.
@@ -58,38 +98,53 @@ impl NoDoorAnswer {
     }
 }
 
-impl McpClient {
+impl PipeClient {
     /// The client of a door. The session tells its requests apart from those of other programs.
-    pub fn new(address: SocketAddr, token: &Credential, session: String) -> McpClient {
-        McpClient {
+    pub fn new(door: PipedDoor, address: SocketAddr, token: &Credential, session: String) -> PipeClient {
+        PipeClient {
+            door,
             agent: build_local_agent(),
-            url: format!("http://{address}/mcp"),
+            url: format!("http://{address}{}", door.path()),
             authorization: format!("Bearer {}", token.secret()),
             session,
         }
     }
 
     /// The same door of an organism that was started again, in the session of this one.
-    pub fn go_on_at(&mut self, found: McpClient) {
-        *self = McpClient { session: std::mem::take(&mut self.session), ..found };
+    pub fn go_on_at(&mut self, found: PipeClient) {
+        *self = PipeClient { session: std::mem::take(&mut self.session), ..found };
+    }
+
+    /// The door.
+    pub fn door(&self) -> PipedDoor {
+        self.door
     }
 
     /// Passes a message on.
-    pub fn post_message(&mut self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
+    pub fn post_message(&mut self, message: &str, place: &PostPlace) -> Result<DoorAnswer, NoDoorAnswer> {
         let mut request = self
             .agent
             .post(&self.url)
             .header("authorization", &self.authorization)
             .header("accept", "application/json, text/event-stream")
-            .header(SESSION, &self.session)
+            .header(self.door.session_header(), &self.session)
             .header("expect", "100-continue")
             .content_type("application/json");
-        for (name, value) in repeat_headers(message) {
-            request = request.header(name, value);
+        if self.door == PipedDoor::Mcp {
+            for (name, value) in repeat_headers(message) {
+                request = request.header(name, value);
+            }
+        }
+        for (name, value) in [("idempotency-key", &place.key), ("last-event-id", &place.last)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
         }
         let response = request.send(message).map_err(NoDoorAnswer::from_error)?;
         // A handshake may name the session anew.
-        if let Some(session) = response.headers().get(SESSION).and_then(|session| session.to_str().ok()) {
+        if let Some(session) =
+            response.headers().get(self.door.session_header()).and_then(|session| session.to_str().ok())
+        {
             session.clone_into(&mut self.session);
         }
         read_answer(response).map_err(NoDoorAnswer::from_error)
@@ -142,23 +197,37 @@ fn read_answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> 
     Ok(DoorAnswer::Refused(words))
 }
 
+/// An event of a stream. Without a message it only says how far its reader is.
+#[derive(Default)]
+pub struct PipedEvent {
+    /// Its id.
+    pub id: Option<String>,
+    /// The message.
+    pub message: Option<String>,
+}
+
 /// The messages of a stream.
 pub struct AnswerStream(BufReader<BodyReader<'static>>);
 
 impl Iterator for AnswerStream {
-    type Item = Result<String, String>;
+    type Item = Result<PipedEvent, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut line = String::new();
+        let (mut line, mut event) = (String::new(), PipedEvent::default());
         loop {
             line.clear();
             match self.0.read_line(&mut line) {
+                // What has no end did not come.
                 Ok(0) => return None,
                 Ok(_) => {}
                 Err(error) => return Some(Err(error.to_string())),
             }
             if let Some(message) = line.strip_prefix("data:") {
-                return Some(Ok(message.trim().to_owned()));
+                event.message = Some(message.trim().to_owned());
+            } else if let Some(id) = line.strip_prefix("id:") {
+                event.id = Some(id.trim().to_owned());
+            } else if line.trim().is_empty() && (event.id.is_some() || event.message.is_some()) {
+                return Some(Ok(event));
             }
         }
     }

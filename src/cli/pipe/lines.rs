@@ -1,17 +1,19 @@
-//! The pipe between a host of models and the door for MCP: a line of stdin is a message, and so is a line of stdout.
+//! The pipe between a host and a door: a line of stdin is a message, and so is a line of stdout.
 //!
 //! A message is passed on as soon as the door has begun to answer the one before it, so a long call delays nothing. It
 //! understands no message; it only answers for the door if nothing answers there.
 
 use std::io::{self, BufRead, Read as _};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
 use crate::limits::{self, PIPE_LINE_BYTES};
-use systole_client::mcp_client::{DoorAnswer, McpClient};
+use systole_client::pipe_client::{AnswerStream, DoorAnswer, PipeClient, PostPlace};
 use systole_doors::rpc_codes::RPC;
+use systole_organism::runfile::draw_hex;
 use systole_system::system::describe_error;
 
 /// The error for a request that a running organism leaves unanswered.
@@ -19,10 +21,10 @@ const SILENT: &str = "the organism runs and does not answer; systole doctor says
                       answers, call again with the same key";
 
 /// Finds the door anew, as an organism that was started again has another.
-pub(super) type DoorFinder = Box<dyn Fn() -> Option<McpClient> + Send>;
+pub(super) type DoorFinder = Arc<dyn Fn() -> Option<PipeClient> + Send + Sync>;
 
 /// Passes messages on until stdin ends, and waits for the answers that are still open.
-pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
+pub(super) fn pass_on(screen: Screen, mut door: PipeClient, find: &DoorFinder) {
     // Nothing is ever sent: the channel tells when the last answer is written.
     let (open, ended) = sync_channel::<()>(0);
     let mut input = io::stdin().lock();
@@ -78,15 +80,20 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
 }
 
 /// Passes one message on. Its answer is written by a thread of its own.
-fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
-    let mut answered = door.post_message(line);
+fn pass_message(screen: Screen, door: &mut PipeClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
+    let key = door.door().resumes().then(draw_hex).transpose();
+    let place = match key {
+        Ok(key) => PostPlace { key, last: None },
+        Err(error) => return refuse_request(screen, line, RPC.internal, &describe_error(&error)),
+    };
+    let mut answered = door.post_message(line, &place);
     if let Err(fault) = &answered
         && let Some(found) = find()
     {
         door.go_on_at(found);
         // The message may only go out again if no organism had it.
         if fault.is_unsent {
-            answered = door.post_message(line);
+            answered = door.post_message(line, &place);
         }
     }
     match answered {
@@ -99,19 +106,83 @@ fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &
         }
         Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, RPC.request, &words),
         Ok(DoorAnswer::Stream(messages)) => {
-            let (line, open) = (line.to_owned(), open.clone());
+            let call =
+                OpenCall { screen, line: line.to_owned(), place, door: door.clone(), find: find.clone() };
+            let open = open.clone();
             std::thread::spawn(move || {
-                for message in messages {
-                    match message {
-                        Ok(message) => screen.show_document(format!("{message}\n").as_bytes()),
-                        Err(words) => refuse_request(screen, &line, RPC.internal, &describe_gone(&words)),
-                    }
-                }
+                call.pass_answer(messages);
                 drop(open);
             });
         }
         Err(fault) if fault.is_silent => refuse_request(screen, line, RPC.internal, SILENT),
         Err(fault) => refuse_request(screen, line, RPC.internal, &describe_gone(&fault.words)),
+    }
+}
+
+/// A message whose answer comes as a stream.
+struct OpenCall {
+    screen: Screen,
+    line: String,
+    place: PostPlace,
+    door: PipeClient,
+    find: DoorFinder,
+}
+
+impl OpenCall {
+    /// Passes the answer on. If it breaks off, the rest is had from the organism that goes on, where the door has that.
+    fn pass_answer(mut self, mut messages: AnswerStream) {
+        loop {
+            let (mut is_answered, mut broken) = (false, None);
+            for event in messages {
+                match event {
+                    Ok(event) => {
+                        self.place.last = event.id.or(self.place.last.take());
+                        if let Some(message) = event.message {
+                            is_answered |= is_answer(&message);
+                            self.screen.show_document(format!("{message}\n").as_bytes());
+                        }
+                    }
+                    Err(words) => {
+                        broken = Some(words);
+                        break;
+                    }
+                }
+            }
+            match (self.door.door().resumes() && !is_answered, broken) {
+                (true, broken) => match self.take_up(broken.as_deref().unwrap_or("it ended")) {
+                    Some(rest) => messages = rest,
+                    None => return,
+                },
+                (false, Some(words)) if !is_answered => {
+                    return refuse_request(self.screen, &self.line, RPC.internal, &describe_gone(&words));
+                }
+                (false, _) => return,
+            }
+        }
+    }
+
+    /// Posts the message again, once an organism runs. Returns the rest of its answer.
+    fn take_up(&mut self, why: &str) -> Option<AnswerStream> {
+        for _ in 0..limits::RETURN_LOOKS {
+            std::thread::sleep(limits::DOOR_LOOK);
+            let Some(found) = (self.find)() else { continue };
+            self.door.go_on_at(found);
+            match self.door.post_message(&self.line, &self.place) {
+                Ok(DoorAnswer::Stream(rest)) => return Some(rest),
+                Ok(DoorAnswer::Whole(message)) => {
+                    self.screen.show_document(format!("{}\n", message.trim_end()).as_bytes());
+                    return None;
+                }
+                Ok(DoorAnswer::Refused(words)) => {
+                    refuse_request(self.screen, &self.line, RPC.request, &words);
+                    return None;
+                }
+                // It may be about to start.
+                Ok(DoorAnswer::Nothing) | Err(_) => {}
+            }
+        }
+        refuse_request(self.screen, &self.line, RPC.internal, &describe_gone(why));
+        None
     }
 }
 

@@ -1,24 +1,25 @@
-//! JSON-RPC as MCP uses it: one message in, one answer out. It reads hostile bytes, keeps the arguments of a call as
-//! they are written, and says what is wrong with everything that it does not take.
+//! JSON-RPC as MCP and ACP use it: one message in, one answer out. It reads hostile bytes, keeps the parameters as they are
+//! written, and says what is wrong with everything that it does not take.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::limits::REQUEST_ID_BYTES;
 use crate::rpc_codes::RPC;
 
-/// A message of a client.
-pub(super) struct RpcMessage {
+/// A message of a client, with the parameters that its protocol knows.
+pub(super) struct RpcMessage<P> {
     /// The id of a request. A notification has none.
     pub(super) id: Option<Value>,
     /// The method.
     pub(super) method: String,
     /// The parameters.
-    pub(super) params: RpcParams,
+    pub(super) params: P,
 }
 
 /// The answer of a client to a request of this server.
@@ -30,40 +31,11 @@ pub(super) struct RpcAnswer {
 }
 
 /// What a client sends.
-pub(super) enum RpcIncoming {
+pub(super) enum RpcIncoming<P> {
     /// A request or a notification.
-    Message(Box<RpcMessage>),
+    Message(Box<RpcMessage<P>>),
     /// An answer.
     Answer(RpcAnswer),
-}
-
-/// The parameters that any method here knows.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RpcParams {
-    /// The revision that a handshake asks for.
-    pub(super) protocol_version: Option<String>,
-    /// The tool.
-    pub(super) name: Option<String>,
-    /// Its arguments, as written: no digit of a number is lost.
-    pub(super) arguments: Option<Box<RawValue>>,
-    /// The task.
-    pub(super) task_id: Option<String>,
-    /// The page of a list.
-    pub(super) cursor: Option<String>,
-    /// The resource.
-    pub(super) uri: Option<String>,
-    /// What the client is able to do, in a handshake.
-    pub(super) capabilities: Option<Value>,
-    /// The answers to forms.
-    pub(super) input_responses: Option<Value>,
-    /// The call that asked for them.
-    pub(super) request_state: Option<String>,
-    /// The request that is cancelled.
-    pub(super) request_id: Option<Value>,
-    /// What the client says beside them.
-    #[serde(rename = "_meta", default)]
-    pub(super) meta: Map<String, Value>,
 }
 
 /// Why a message has no result.
@@ -121,6 +93,11 @@ impl RpcFault {
         RpcFault { status, ..self }
     }
 
+    /// What it says.
+    pub(super) fn words(&self) -> &str {
+        &self.message
+    }
+
     /// The answer to a request with this id; null if it is not known.
     pub(super) fn build_message(&self, id: Option<&Value>) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
@@ -164,7 +141,9 @@ impl<'de> Deserialize<'de> for Wanted {
 }
 
 /// Reads a message. The fault comes with the id of the request, if that could be read.
-pub(super) fn read_incoming(bytes: &[u8]) -> Result<RpcIncoming, (Option<Value>, RpcFault)> {
+pub(super) fn read_incoming<P: DeserializeOwned + Default>(
+    bytes: &[u8],
+) -> Result<RpcIncoming<P>, (Option<Value>, RpcFault)> {
     let bare = |fault| (None, fault);
     match bytes.trim_ascii_start().first() {
         Some(b'{') => {}
@@ -197,7 +176,7 @@ pub(super) fn read_incoming(bytes: &[u8]) -> Result<RpcIncoming, (Option<Value>,
         };
     };
     let params = match params.as_ref().map(|raw| raw.get()) {
-        None | Some("null") => RpcParams::default(),
+        None | Some("null") => P::default(),
         Some(raw) => serde_json::from_str(raw).map_err(|error| {
             told(
                 RpcFault::refuse_params(format!("params of {method}: {error}"))
@@ -223,10 +202,16 @@ pub(super) fn is_id(id: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
+    type Parameters = BTreeMap<String, Box<RawValue>>;
+
     fn fault(text: &str) -> (Option<Value>, i64, String) {
-        let Err((id, fault)) = read_incoming(text.as_bytes()) else { panic!("{text} is taken") };
+        let Err((id, fault)) = read_incoming::<Parameters>(text.as_bytes()) else {
+            panic!("{text} is taken")
+        };
         (id, fault.code, fault.message)
     }
 
@@ -269,10 +254,10 @@ mod tests {
     fn a_message_keeps_the_digits_of_its_arguments() {
         let text = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {"name": "add", "arguments": {"n": 123456789012345678901234567890}}}"#;
-        let Ok(RpcIncoming::Message(message)) = read_incoming(text.as_bytes()) else {
+        let Ok(RpcIncoming::Message(message)) = read_incoming::<Parameters>(text.as_bytes()) else {
             panic!("it is refused")
         };
-        assert_eq!((message.id, message.params.name.as_deref()), (Some(json!(7)), Some("add")));
-        assert!(message.params.arguments.unwrap().get().contains("123456789012345678901234567890"));
+        assert_eq!((message.id, message.params["name"].get()), (Some(json!(7)), r#""add""#));
+        assert!(message.params["arguments"].get().contains("123456789012345678901234567890"));
     }
 }

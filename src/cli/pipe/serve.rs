@@ -1,14 +1,15 @@
-//! `systole mcp` without a subcommand: finds the organism that runs on the log, or starts one, and passes the messages
-//! of the host to its door. An organism that is started here also posts its run file, so that a person can approve.
+//! `systole mcp` without a subcommand, and `systole acp`: finds the organism that runs on the log, or starts one, and
+//! passes the messages of the host to its door. An organism that is started here also posts its run file, so that a person can approve.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use systole_kit::schema::find_nearest;
 use tokio::sync::oneshot;
 
-use super::pipe::{self, DoorFinder};
+use super::lines::{self, DoorFinder};
 use crate::cli::exit::CommandExit;
 use crate::cli::local_organism;
 use crate::cli::place::Place;
@@ -17,23 +18,32 @@ use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
 use crate::cli::system_faults;
 use crate::limits;
-use systole_client::mcp_client::McpClient;
+use systole_client::pipe_client::{PipeClient, PipedDoor};
 use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
 use systole_doors::http::{self, ConsoleSettings, HttpDoor};
 use systole_log::sqlite;
 use systole_organism::keyring::Keyring;
 use systole_organism::pump_loop::StopWait;
-use systole_organism::runfile::{Credential, PostedRunFile, RunFile, draw_hex};
+use systole_organism::runfile::{Credential, GuestCredentials, PostedRunFile, RunFile, draw_hex};
 use systole_organism::running::Organism;
 
 /// Serves until stdin ends, or a signal comes.
-pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
+pub(in crate::cli) fn run_serve(
+    place: &Place,
+    client: Option<&Name>,
+    door: PipedDoor,
+) -> Result<CommandExit, CommandExit> {
     let screen = place.screen();
-    local_organism::with_runtime(screen, serve(screen, place, client))
+    local_organism::with_runtime(screen, serve(screen, place, client, door))
 }
 
-async fn serve(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
+async fn serve(
+    screen: Screen,
+    place: &Place,
+    client: Option<&Name>,
+    piped: PipedDoor,
+) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen_as_server(screen)?;
     let log = place.log(screen)?;
     let session = draw_hex()
@@ -44,17 +54,17 @@ async fn serve(screen: Screen, place: &Place, client: Option<&Name>) -> Result<C
     };
     let own = source.as_ref().map(|source| read_token(screen, source)).transpose()?;
     let (run, served) = Box::pin(find_or_start(screen, place, &log, source.as_slice())).await?;
-    let Some(door) = connect_to_door(&run, own.as_ref(), &session) else {
+    let Some(door) = connect_to_door(piped, &run, own.as_ref(), &session) else {
         if let Some(served) = served {
             served.stop(screen).await;
         }
-        return Err(report_no_guest(screen));
+        return Err(report_no_guest(screen, piped));
     };
     let find: DoorFinder =
-        Box::new(move || connect_to_door(&RunFile::find_running(&log)?, own.as_ref(), &session));
+        Arc::new(move || connect_to_door(piped, &RunFile::find_running(&log)?, own.as_ref(), &session));
     let (done, is_done) = oneshot::channel();
     std::thread::spawn(move || {
-        pipe::pass_on(screen, door, &find);
+        lines::pass_on(screen, door, &find);
         // A signal may have ended the wait.
         let _waits = done.send(());
     });
@@ -103,10 +113,18 @@ async fn find_running(log: &Path) -> Option<RunFile> {
     None
 }
 
-/// The door of a running organism, with the client's token or that of the client `mcp`.
-fn connect_to_door(run: &RunFile, own: Option<&Credential>, session: &str) -> Option<McpClient> {
-    let token = own.or(run.mcp.as_ref())?;
-    Some(McpClient::new(run.address, token, session.to_owned()))
+/// The door of a running organism, with the client's token or that of a guest.
+fn connect_to_door(
+    door: PipedDoor,
+    run: &RunFile,
+    own: Option<&Credential>,
+    session: &str,
+) -> Option<PipeClient> {
+    let guest = match door {
+        PipedDoor::Mcp => &run.guests.mcp,
+        PipedDoor::Acp => &run.guests.acp,
+    };
+    Some(PipeClient::new(door, run.address, own.or(guest.as_ref())?, session.to_owned()))
 }
 
 /// Where the token of a client is.
@@ -131,10 +149,15 @@ fn read_token(screen: Screen, source: &TokenSource) -> Result<Credential, Comman
     Err(screen.fail_with(CommandExit::Configuration, words, fix))
 }
 
-/// Reports that there is no client `mcp`.
-fn report_no_guest(screen: Screen) -> CommandExit {
-    let words =
-        "the organism lets no client `mcp` in: its file gives that name to another, or an older version runs";
+/// Reports that there is no client of the door's name.
+fn report_no_guest(screen: Screen, door: PipedDoor) -> CommandExit {
+    let name = match door {
+        PipedDoor::Mcp => Name::new_mcp(),
+        PipedDoor::Acp => Name::new_acp(),
+    };
+    let words = format!(
+        "the organism lets no client `{name}` in: its file gives that name to another, or an older version runs"
+    );
     screen.fail_with(CommandExit::Configuration, words, "--client NAME, a client of the file")
 }
 
@@ -160,15 +183,15 @@ impl ServedOrganism {
             screen.say_drawn(refused.to_string().trim_end());
             CommandExit::Configuration
         })?;
-        let drawn = keyring.with_mcp(&file.composition, None);
-        let (keyring, guest) = drawn.map_err(machine("the random bytes of a credential"))?;
+        let drawn = keyring.with_guests(&file.composition, GuestCredentials::default());
+        let (keyring, guests) = drawn.map_err(machine("the random bytes of a credential"))?;
         let log = file.log.clone();
         // Other machines are for `systole run`: this organism ends with its host.
         let bound = http::bind_address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
         let bound = bound.map_err(|unopened| screen.fail(CommandExit::Unavailable, unopened))?;
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
         let organism = Box::pin(local_organism::start_organism(screen, place, file)).await?;
-        let run = run_file(place, address, (operator, guest), &organism);
+        let run = run_file(place, address, (operator, guests), &organism);
         let posted = match run.post_beside(&log) {
             Ok(posted) => posted,
             Err(error) => return Err(report_unposted(screen, &log, &error, organism).await),

@@ -1,0 +1,188 @@
+//! What an editor is asked while a prompt is followed: a permission for what waits for an approval, and a form for a
+//! question. The id of each request names the run and what was shown, so an answer counts for that alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use systole_queries::persons::{RequestSubject, WaitingRequest};
+use systole_queries::run_events::CallPlace;
+
+use super::editor::AcpEditor;
+use super::tool_calls::ToolCalls;
+use crate::limits;
+use crate::runs::form_answers::FormEnd;
+use crate::runs::forms::write_answer_form;
+use crate::runs::id::find_run_id;
+use crate::runs::open_forms::{AnsweredForm, CallForms, CallName};
+use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
+use systole_api::types::ApiReceipt;
+use systole_core::types::ports::Clock as _;
+use systole_core::types::refusal::Refusal;
+use systole_system::clock::WallClock;
+
+/// The choices of a permission. What is allowed for ever is never offered: the next call is another one.
+const ALLOW: &str = "allow";
+const REJECT: &str = "reject";
+
+/// An answer to a permission or a form, as a filled form.
+pub(super) fn read_answer(answer: Value) -> Value {
+    let Some(outcome) = answer.get("outcome") else { return answer };
+    let text_at = |name: &str| outcome.get(name).and_then(Value::as_str);
+    match (text_at("outcome"), text_at("optionId")) {
+        (Some("selected"), Some(ALLOW)) => json!({"action": "accept", "content": {"approved": true}}),
+        (Some("selected"), Some(REJECT)) => json!({"action": "decline"}),
+        (Some("cancelled"), _) => json!({"action": "cancel"}),
+        // It is none of the options.
+        _ => json!({}),
+    }
+}
+
+/// What the editor is asked about one run.
+pub(super) struct RunAsking<'e> {
+    editor: &'e AcpEditor,
+    session: &'e str,
+    receipt: &'e ApiReceipt,
+    forms: CallForms,
+    /// What a person left, or the editor did not show: it is not asked again in this prompt.
+    left: BTreeSet<String>,
+    /// Why answers did not count, until the person was told.
+    remarks: Vec<String>,
+    faults: BTreeMap<String, usize>,
+    /// What waits for others, as far as that was said.
+    told: BTreeSet<String>,
+}
+
+impl<'e> RunAsking<'e> {
+    pub(super) fn new(editor: &'e AcpEditor, session: &'e str, receipt: &'e ApiReceipt) -> RunAsking<'e> {
+        let call = CallName {
+            client: editor.client.clone(),
+            session: editor.session.clone(),
+            id: editor.id.to_string(),
+        };
+        let forms = CallForms::new(editor.forms.clone(), call, find_run_id(receipt));
+        let (left, told) = (BTreeSet::new(), BTreeSet::new());
+        RunAsking {
+            editor,
+            session,
+            receipt,
+            forms,
+            left,
+            remarks: Vec::new(),
+            faults: BTreeMap::new(),
+            told,
+        }
+    }
+
+    /// The next answer. It may be dropped while it waits.
+    pub(super) async fn next_answer(&mut self) -> AnsweredForm {
+        self.forms.next().await
+    }
+
+    /// Notes what an answer did.
+    pub(super) fn note_end(&mut self, (name, end): AnsweredForm) {
+        match end {
+            Ok(FormEnd::Taken | FormEnd::Unknown) => {}
+            Ok(FormEnd::Left | FormEnd::NotShown(_)) => drop(self.left.insert(name)),
+            Err(why) => {
+                self.remarks.push(why);
+                let faults = self.faults.entry(name.clone()).or_default();
+                *faults += 1;
+                // A program that answers for the person would never end.
+                if *faults >= limits::FORM_FAULTS {
+                    self.left.insert(name);
+                }
+            }
+        }
+    }
+
+    async fn read_requests(&self) -> Result<RunRequests, Box<Refusal>> {
+        RunRequests::read(&self.editor.state, &self.editor.client, self.receipt).await
+    }
+
+    /// The requests to the editor that are due now, and what it is told of others.
+    pub(super) async fn ask_person(&mut self, calls: &ToolCalls) -> Result<Vec<Value>, Box<Refusal>> {
+        let RunRequests { ids, own } = self.read_requests().await?;
+        let shows_forms = self.editor.shows_forms();
+        let mut messages = Vec::new();
+        for id in ids.iter().filter(|id| own.iter().all(|one| one.id != **id)) {
+            if self.told.insert(id.to_string()) {
+                let page = find_approvals_page(&self.editor.state.addresses);
+                let notice = self.editor.write_notice(&format!("{id} waits for a person: {page}"));
+                messages.push(super::updates::write_update(self.session, &notice));
+            }
+        }
+        let shown = own.iter().filter(|one| {
+            let is_form = matches!(one.about, RequestSubject::Question { .. });
+            (!is_form || shows_forms) && !self.left.contains(&name_request(one))
+        });
+        let shown: Vec<(String, &WaitingRequest)> = shown.map(|one| (name_request(one), one)).collect();
+        let names: Vec<String> = shown.iter().map(|(name, _)| name.clone()).collect();
+        for id in self.forms.close_others(&names) {
+            let params = json!({"requestId": id});
+            messages.push(json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));
+        }
+        for (name, waiting) in shown {
+            let Some(id) = self.forms.open_form(&name) else { continue };
+            let (method, params) = self.write_request(calls, waiting);
+            messages.push(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        }
+        Ok(messages)
+    }
+
+    fn write_request(&mut self, calls: &ToolCalls, waiting: &WaitingRequest) -> (&'static str, Value) {
+        // The next request says why answers did not count.
+        let remarks = std::mem::take(&mut self.remarks);
+        let words = describe_waiting(waiting, &remarks);
+        let meta =
+            json!({"systole/request": waiting.id.to_string(), "systole/hash": waiting.hash.to_string()});
+        match &waiting.about {
+            RequestSubject::Question { choices, .. } => {
+                let schema = write_answer_form(choices);
+                let params = json!({
+                    "mode": "form",
+                    "sessionId": self.session,
+                    "message": words,
+                    "requestedSchema": schema,
+                    "_meta": meta,
+                });
+                ("elicitation/create", params)
+            }
+            RequestSubject::Approval { payload, .. } => {
+                let at = CallPlace { thread: waiting.thread.clone(), call: waiting.call.clone() };
+                let mut call = calls.describe(&at, &waiting.listener, payload.as_bytes());
+                call.content.push(json!({"type": "content", "content": {"type": "text", "text": words}}));
+                let params = json!({
+                    "sessionId": self.session,
+                    "toolCall": call.into_json("pending"),
+                    "options": [
+                        {"optionId": ALLOW, "name": "Allow", "kind": "allow_once"},
+                        {"optionId": REJECT, "name": "Reject", "kind": "reject_once"},
+                    ],
+                    "_meta": meta,
+                });
+                ("session/request_permission", params)
+            }
+        }
+    }
+
+    /// The questions that an editor without forms is asked as text. Its next prompt is the answer.
+    pub(super) async fn read_questions(&self) -> Result<Option<String>, Box<Refusal>> {
+        if self.editor.shows_forms() {
+            return Ok(None);
+        }
+        let own = self.read_requests().await?.own;
+        let first = own.iter().find(|one| matches!(one.about, RequestSubject::Question { .. }));
+        Ok(first.map(describe_question))
+    }
+}
+
+/// A question with its choices, for an editor without forms.
+pub(super) fn describe_question(waiting: &WaitingRequest) -> String {
+    format!("\n\n{}\n\nYour next message is the answer.", describe_waiting(waiting, &[]))
+}
+
+fn describe_waiting(waiting: &WaitingRequest, remarks: &[String]) -> String {
+    let shown = waiting.lines(WallClock.now(), None, false).join("\n");
+    let lines: Vec<&str> = remarks.iter().map(String::as_str).chain([shown.as_str()]).collect();
+    lines.join("\n\n")
+}

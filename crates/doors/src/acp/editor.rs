@@ -1,0 +1,82 @@
+//! An editor: what it is able to do, which its session at this door says, and where a request of it is answered.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use crate::http_state::HttpState;
+use crate::rpc::RpcFault;
+use crate::runs::open_forms::OpenForms;
+use crate::shared_places::{PlaceShortage, SharedPlace};
+use systole_core::types::ids::Name;
+
+/// The header with the session of `systole acp`. Behind its random digits stands what the editor is able to do.
+pub(super) const SESSION: &str = "acp-session";
+/// That the editor shows forms.
+const FORMS: &str = "-forms";
+/// That it shows notices.
+const NOTICES: &str = "-notices";
+
+/// A request of an editor, and who sent it.
+pub(super) struct AcpEditor {
+    pub(super) state: Arc<HttpState>,
+    pub(super) client: Name,
+    pub(super) forms: Arc<OpenForms>,
+    pub(super) session: String,
+    /// The id of the request.
+    pub(super) id: Value,
+}
+
+impl AcpEditor {
+    pub(super) fn new(
+        (state, client): (Arc<HttpState>, Name),
+        forms: Arc<OpenForms>,
+        headers: &HeaderMap,
+        id: Value,
+    ) -> AcpEditor {
+        AcpEditor { state, client, forms, session: AcpEditor::read_session(headers), id }
+    }
+
+    /// The session of a request.
+    pub(super) fn read_session(headers: &HeaderMap) -> String {
+        let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
+        session.unwrap_or_default().to_owned()
+    }
+
+    /// The session of an editor that is able to do that.
+    pub(super) fn name_session(&self, capabilities: Option<&Value>) -> String {
+        let has = |path: &str| {
+            capabilities.and_then(|all| all.pointer(path)).is_some_and(|one| !one.is_null() && *one != false)
+        };
+        let base = self.session.split('-').next().unwrap_or_default();
+        let forms = if has("/elicitation/form") { FORMS } else { "" };
+        let notices = if has("/session/notices") { NOTICES } else { "" };
+        format!("{base}{forms}{notices}")
+    }
+
+    /// Whether it shows forms.
+    pub(super) fn shows_forms(&self) -> bool {
+        self.session.contains(FORMS)
+    }
+
+    /// A remark that belongs to no answer, as this editor shows it.
+    pub(super) fn write_notice(&self, words: &str) -> Value {
+        if self.session.contains(NOTICES) {
+            return json!({"sessionUpdate": "notice", "severity": "warning", "title": words});
+        }
+        json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": format!("{words}\n")}})
+    }
+
+    /// A place among those who follow.
+    pub(super) fn take_place(&self) -> Result<SharedPlace, RpcFault> {
+        self.state.followers.take_place(&self.client).map_err(|shortage| {
+            RpcFault::refuse_unavailable(match shortage {
+                PlaceShortage::Own(most) => {
+                    format!("{} follows {most} runs already, the most for one client", self.client)
+                }
+                PlaceShortage::All(most) => format!("{most} runs are followed already, the most for all"),
+            })
+        })
+    }
+}

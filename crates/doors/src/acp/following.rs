@@ -1,0 +1,211 @@
+//! A prompt as it is followed: the runs that were open before it, and then its own. It ends with the answer to the
+//! request; a stream that ends without one is taken up again behind its last id.
+
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::{Value, json};
+use systole_core::types::ids::CallPath;
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
+use systole_queries::run_events::{CallPlace, RunEvent};
+use systole_system::tasks::{TaskKind, start_task};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::asking::RunAsking;
+use super::editor::AcpEditor;
+use super::refuse_with;
+use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
+use crate::limits;
+use crate::request_refusals::{describe_stopping, describe_unfit_request};
+use crate::rpc::{self, RpcFault};
+use crate::rpc_codes::RPC;
+use crate::runs::answers::RunFailure;
+use crate::runs::follower::RunFollower;
+use crate::runs::wire_events::{ClientPlace, WireEvent, stream};
+use crate::runs::work::unread;
+use crate::shared_places::SharedPlace;
+use systole_api::types::ApiReceipt;
+
+/// The header with the id behind which the editor goes on.
+const LAST: &str = "last-event-id";
+
+/// Where an editor is: the record of the message whose run it hears, and its place there.
+pub(super) struct KnownPlace {
+    pub(super) seq: u64,
+    place: ClientPlace,
+}
+
+impl KnownPlace {
+    /// Reads it.
+    pub(super) fn read(headers: &HeaderMap) -> Result<Option<KnownPlace>, RpcFault> {
+        let Some(sent) = headers.get(LAST) else { return Ok(None) };
+        let read = sent.to_str().unwrap_or_default().split_once('@').and_then(|(seq, place)| {
+            Some(KnownPlace { seq: seq.parse().ok()?, place: ClientPlace::parse(place).ok()? })
+        });
+        let unknown = || RpcFault::refuse_params("Last-Event-ID is not the id of an update");
+        read.map(Some).ok_or_else(unknown)
+    }
+}
+
+/// A run that is followed for a prompt.
+pub(super) struct FollowedRun {
+    pub(super) receipt: ApiReceipt,
+    /// What it did up to there was told before.
+    pub(super) told: Position,
+}
+
+impl FollowedRun {
+    /// A run from its beginning.
+    pub(super) fn of_run(receipt: ApiReceipt) -> FollowedRun {
+        FollowedRun { receipt, told: Position::default() }
+    }
+}
+
+/// A prompt of an editor.
+pub(super) struct FollowedPrompt {
+    pub(super) editor: AcpEditor,
+    pub(super) session: String,
+    pub(super) runs: Vec<FollowedRun>,
+    pub(super) known: Option<KnownPlace>,
+    pub(super) place: SharedPlace,
+}
+
+/// Why a run was not followed to its end.
+enum FollowEnd {
+    /// It ended so.
+    Ended(RunEnd),
+    /// It asks in words: the next prompt answers.
+    Asks,
+    /// The editor left, or the organism stops: the prompt is posted again.
+    Left,
+}
+
+impl FollowedPrompt {
+    /// Its updates, and its answer.
+    pub(super) fn answer(self) -> Response {
+        let (to_editor, events) = mpsc::channel(limits::TASK_MESSAGES);
+        let work = async move {
+            let answer = match self.follow_all(&to_editor).await {
+                Ok(answer) => answer,
+                Err(refusal) => Some(refuse_with(&refusal).build_message(Some(&self.editor.id))),
+            };
+            if let Some(answer) = answer {
+                // An editor that has left by now comes again.
+                let _left = send(&to_editor, send_alone(answer)).await;
+            }
+            drop(self.place);
+        };
+        let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
+        stream(events)
+    }
+
+    /// Follows all runs. Returns the answer to the request; `None` if there is no one to take it.
+    async fn follow_all(&self, to_editor: &mpsc::Sender<WireEvent>) -> Result<Option<Value>, Box<Refusal>> {
+        let mut end = FollowEnd::Left;
+        for run in &self.runs {
+            let known = self.known.as_ref().filter(|known| known.seq == run.receipt.seq);
+            end = self.follow(run, known.map(|known| known.place), to_editor).await?;
+            if !matches!(end, FollowEnd::Ended(_)) {
+                break;
+            }
+        }
+        let thread = self.runs.last().map(|run| run.receipt.thread.as_str());
+        let stopped = |reason: &str| {
+            let result = json!({"stopReason": reason, "_meta": {"systole/thread": thread}});
+            rpc::build_result(&self.editor.id, &result)
+        };
+        Ok(match end {
+            FollowEnd::Left => None,
+            FollowEnd::Asks => Some(stopped("end_turn")),
+            FollowEnd::Ended(RunEnd::Stopped(reason)) => Some(stopped(reason)),
+            FollowEnd::Ended(RunEnd::Failed(RunFailure { code, words })) => {
+                let data = json!({"code": code, "thread": thread});
+                let fault = RpcFault::with_code(RPC.internal, format!("{code}: {words}"), Some(data));
+                Some(fault.build_message(Some(&self.editor.id)))
+            }
+        })
+    }
+
+    async fn follow(
+        &self,
+        FollowedRun { receipt, told }: &FollowedRun,
+        known: Option<ClientPlace>,
+        to_editor: &mpsc::Sender<WireEvent>,
+    ) -> Result<FollowEnd, Box<Refusal>> {
+        let editor = &self.editor;
+        let front = &editor.state.front;
+        let cursor = known.map(|known| known.cursor);
+        let followed = RunFollower::follow_after(front, receipt, true, (*told, cursor));
+        let begun = followed.zip(receipt.read_run());
+        let (mut run, (thread, call)) = begun.ok_or_else(|| Box::new(describe_stopping()))?;
+        let needs_begin = cursor.is_some() || *told > Position::default();
+        if needs_begin && !run.read_known().await.map_err(unread)? {
+            return Err(Box::new(describe_unfit_request("Last-Event-ID: this run has no such update")));
+        }
+        let place = CallPlace { thread, call: CallPath::new_top(call) };
+        let organism = front.composition().clone();
+        let mut writer = UpdateWriter::new(organism, (&self.session, receipt.seq), place, known);
+        while let Some(placed) = run.take_known() {
+            writer.take_event(editor, placed);
+        }
+        let mut asking = RunAsking::new(editor, &self.session, receipt);
+        loop {
+            for event in writer.take_ready() {
+                if !send(to_editor, event).await {
+                    return Ok(FollowEnd::Left);
+                }
+            }
+            if let Some(end) = writer.end {
+                return Ok(FollowEnd::Ended(end));
+            }
+            let next = tokio::select! {
+                next = run.next_placed() => next,
+                answer = asking.next_answer() => {
+                    asking.note_end(answer);
+                    if !self.ask_person(&mut asking, &writer, to_editor).await? {
+                        return Ok(FollowEnd::Left);
+                    }
+                    continue;
+                }
+                () = to_editor.closed() => return Ok(FollowEnd::Left),
+            };
+            let Some(placed) = next.map_err(unread)? else { return Ok(FollowEnd::Left) };
+            match placed.event {
+                RunEvent::Asked(_) | RunEvent::Decided(_) => {
+                    if !self.ask_person(&mut asking, &writer, to_editor).await? {
+                        return Ok(FollowEnd::Left);
+                    }
+                }
+                RunEvent::Quiet => {
+                    if let Some(words) = asking.read_questions().await? {
+                        let update = write_chunk("agent_message_chunk", &words, None);
+                        let _left = send(to_editor, send_alone(write_update(&self.session, &update))).await;
+                        return Ok(FollowEnd::Asks);
+                    }
+                }
+                _ => writer.take_event(editor, placed),
+            }
+        }
+    }
+
+    /// Asks the editor what waits now. Returns whether it is still there.
+    async fn ask_person(
+        &self,
+        asking: &mut RunAsking<'_>,
+        writer: &UpdateWriter,
+        to_editor: &mpsc::Sender<WireEvent>,
+    ) -> Result<bool, Box<Refusal>> {
+        for message in asking.ask_person(&writer.calls).await? {
+            if !send(to_editor, send_alone(message)).await {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Sends an event. Returns whether the editor is still there.
+pub(super) async fn send(to_editor: &mpsc::Sender<WireEvent>, event: WireEvent) -> bool {
+    matches!(timeout(limits::STALLED, to_editor.send(event)).await, Ok(Ok(())))
+}

@@ -1,0 +1,176 @@
+//! `session/prompt`: what a person typed becomes a message to the organism's entry, and its run is followed. If a run of
+//! the session is still open, it is followed first; if that waits for an answer in words, the prompt is the answer.
+
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+use super::editor::AcpEditor;
+use super::following::{FollowedPrompt, FollowedRun, KnownPlace};
+use super::params::AcpParams;
+use super::sessions::read_id;
+use super::{AcpResult, refuse_with};
+use crate::inbound::choose_key;
+use crate::limits;
+use crate::rpc::RpcFault;
+use crate::runs::decisions::{DecisionPlace, RequestDecision};
+use crate::runs::id::read_receipt;
+use crate::runs::requests::RunRequests;
+use crate::runs::said_files::{SaidFile, SaidText, takes_files, write_said};
+use crate::runs::said_threads::SaidThread;
+use crate::runs::sending::send_message;
+use crate::runs::work::finish_work;
+use systole_api::types::DecisionOutcome;
+use systole_core::types::composition::{Composition, Listener};
+use systole_core::types::ids::Key;
+use systole_core::types::person::RequestKind;
+use systole_core::types::refusal::Refusal;
+use systole_queries::persons::WaitingRequest;
+use systole_queries::transcript::TranscriptTurn;
+
+/// The header with the key of a prompt, which is the same if it is posted again.
+const KEY: &str = "idempotency-key";
+
+/// Whether the organism's entry takes pictures.
+pub(super) fn takes_pictures(organism: &Composition) -> bool {
+    let entry = organism.entry.as_ref().and_then(|entry| organism.listeners.get(entry));
+    entry.is_some_and(takes_files)
+}
+
+/// The text of a prompt, and its files.
+fn read_prompt(parts: &[Value]) -> Result<SaidText, RpcFault> {
+    if parts.len() > limits::CHAT_MESSAGES {
+        let words = format!("params.prompt has {} parts, more than {}", parts.len(), limits::CHAT_MESSAGES);
+        return Err(RpcFault::refuse_params(words));
+    }
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for (at, part) in parts.iter().enumerate() {
+        let text_at = |path: &str| part.pointer(path).and_then(Value::as_str);
+        let kind = text_at("/type").unwrap_or_default();
+        let refuse = |why: &str| {
+            let kind: String = kind.chars().take(40).collect();
+            RpcFault::refuse_params(format!("params.prompt[{at}], of type {kind:?}, {why}"))
+        };
+        let uri = text_at("/resource/uri").or(text_at("/uri")).unwrap_or_default();
+        let path = uri.strip_prefix("file://").unwrap_or(uri);
+        let name = path.rsplit('/').next().map(str::to_owned);
+        match kind {
+            "text" => texts.push(text_at("/text").ok_or_else(|| refuse("has no text"))?.to_owned()),
+            "resource_link" => texts.push(format!("\n[{path}]\n")),
+            "resource" => match (text_at("/resource/text"), text_at("/resource/blob")) {
+                (Some(text), _) => texts.push(format!("\n[{path}]\n```\n{text}\n```\n")),
+                (None, Some(blob)) => files.push(SaidFile::read(blob, name).map_err(|why| refuse(&why))?),
+                (None, None) => return Err(refuse("has neither text nor blob")),
+            },
+            "image" => {
+                let data = text_at("/data").ok_or_else(|| refuse("has no data"))?;
+                files.push(SaidFile::read(data, name).map_err(|why| refuse(&why))?);
+            }
+            _ => return Err(refuse("is not taken: send text, resources and pictures")),
+        }
+    }
+    let text = texts.concat();
+    if text.trim().is_empty() {
+        return Err(RpcFault::refuse_params("params.prompt has no text: it is what is asked"));
+    }
+    Ok(SaidText { text, files })
+}
+
+impl AcpEditor {
+    /// `session/prompt`.
+    pub(super) async fn prompt(self, params: &AcpParams, parts: &[Value], headers: &HeaderMap) -> AcpResult {
+        let session = read_id(params)?.to_owned();
+        let said = read_prompt(parts)?;
+        let known = KnownPlace::read(headers)?;
+        let sent = headers.get(KEY).and_then(|key| key.to_str().ok()).map(str::to_owned);
+        let key = choose_key(sent).map_err(RpcFault::refuse_params)?;
+        let found = self.find_session(params).await?;
+        let place = self.take_place()?;
+        let from = known.as_ref().map_or(0, |known| known.seq);
+        // What has begun to be sent is kept.
+        let work = async move {
+            let runs = match found.find_run(&self.client, &key).map(|turn| turn.asked.1.header.seq) {
+                Some(own) => list_again(&self, &found, own, from),
+                None => self.send_prompt(&found, &said, &key).await?,
+            };
+            Ok((self, runs))
+        };
+        let sent: Result<_, Box<Refusal>> = finish_work(work).await;
+        let (editor, runs) = sent.map_err(|refusal| refuse_with(&refusal))?;
+        let prompt = FollowedPrompt { editor, session, runs, known, place };
+        Ok(prompt.answer())
+    }
+
+    /// Sends a prompt. Returns the runs that are followed for it, the own one last.
+    async fn send_prompt(
+        &self,
+        found: &SaidThread,
+        said: &SaidText,
+        key: &Key,
+    ) -> Result<Vec<FollowedRun>, Box<Refusal>> {
+        let open: Vec<&TranscriptTurn> = found.list_open(&self.client).collect();
+        if !self.shows_forms()
+            && let Some(answered) = self.answer_question(found, &open, said).await?
+        {
+            return Ok(vec![answered]);
+        }
+        let organism = self.state.front.composition().clone();
+        let entry = find_entry(&organism, self)?;
+        let files: Vec<&SaidFile> = said.files.iter().collect();
+        let message = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
+        let (document, address) = (message.document.clone(), found.address.clone());
+        let receipt = send_message(&self.state, &self.client, (entry, document), (key, address)).await?;
+        let earlier = open.iter().map(|turn| FollowedRun::of_run(read_receipt(&turn.asked)));
+        Ok(earlier.chain([FollowedRun::of_run(receipt)]).collect())
+    }
+
+    /// Answers the question that an open run waits for in words, if one does.
+    async fn answer_question(
+        &self,
+        found: &SaidThread,
+        open: &[&TranscriptTurn],
+        said: &SaidText,
+    ) -> Result<Option<FollowedRun>, Box<Refusal>> {
+        for turn in open {
+            let own = RunRequests::read(&self.state, &self.client, &read_receipt(&turn.asked)).await?.own;
+            let Some(asked) = own.into_iter().find(|one| one.kind() == RequestKind::Question) else {
+                continue;
+            };
+            let words = said.text.trim().to_owned();
+            let place = DecisionPlace {
+                messages: found.list_messages(&self.client),
+                is_shown: &|waiting: &WaitingRequest| waiting.hash == asked.hash,
+                fix: String::new(),
+                has_seen: &|_| true,
+                only_checks: false,
+            };
+            let decision = RequestDecision::new(DecisionOutcome::Chosen, asked.id, words);
+            let decided = decision.decide(&self.state, &self.client, place).await?;
+            return Ok(Some(FollowedRun { receipt: decided.receipt, told: decided.told }));
+        }
+        Ok(None)
+    }
+}
+
+/// The entry of the organism.
+fn find_entry<'c>(organism: &'c Composition, editor: &AcpEditor) -> Result<&'c Listener, Box<Refusal>> {
+    let open = crate::runs::entries::list_entries(organism, &editor.client);
+    // The organism's own comes first.
+    let own = open.into_iter().find(|entry| Some(&entry.name) == organism.entry.as_ref());
+    own.ok_or_else(|| {
+        let words = "the organism has no entry that is open to this client";
+        let fix = "`organism.entry` with an agent in the organism's file";
+        let refusal = Refusal::new(systole_core::types::codes::Code::NotAPeer, words);
+        Box::new(refusal.fixed_by(fix))
+    })
+}
+
+/// The runs that were followed for a prompt that is posted again, from that one on where the editor is.
+fn list_again(editor: &AcpEditor, found: &SaidThread, own: u64, from: u64) -> Vec<FollowedRun> {
+    let is_followed = |turn: &&TranscriptTurn| {
+        let seq = turn.asked.1.header.seq;
+        let was_open = turn.end.as_ref().is_none_or(|(_, end)| end.header.seq > own);
+        seq >= from && (seq == own || (seq < own && was_open))
+    };
+    let turns = found.list_own(&editor.client).filter(is_followed);
+    turns.map(|turn| FollowedRun::of_run(read_receipt(&turn.asked))).collect()
+}
