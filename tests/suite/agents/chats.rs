@@ -113,7 +113,7 @@ pub(super) fn find_url(folder: &Path) -> String {
 }
 
 /// Where the library and what it needs are.
-fn library() -> std::ffi::OsString {
+pub(super) fn library() -> std::ffi::OsString {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools");
     std::env::join_paths([tools.join("model-libraries"), tools.join("mcp-python")]).unwrap()
 }

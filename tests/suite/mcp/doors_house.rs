@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::host::{ModelHost, result};
 use crate::program::Running;
 
-pub(super) const SUITE: &str = "suite-token-0123456789abcdef";
-pub(super) const DESK: &str = "desk-token-0123456789abcdef";
-pub(super) const GUEST: &str = "guest-token-0123456789abcdef";
-pub(super) const TOKENS: [(&str, &str); 3] =
+pub(crate) const SUITE: &str = "suite-token-0123456789abcdef";
+pub(crate) const DESK: &str = "desk-token-0123456789abcdef";
+pub(crate) const GUEST: &str = "guest-token-0123456789abcdef";
+pub(crate) const TOKENS: [(&str, &str); 3] =
     [("SUITE_TOKEN", SUITE), ("DESK_TOKEN", DESK), ("GUEST_TOKEN", GUEST)];
 
 /// A folder with that organism.
-pub(super) fn doors_house() -> tempfile::TempDir {
+pub(crate) fn doors_house() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/doors");
     std::fs::create_dir(folder.path().join("listeners")).unwrap();
@@ -27,12 +27,12 @@ pub(super) fn doors_house() -> tempfile::TempDir {
 }
 
 /// The same, running.
-pub(super) fn run_doors(folder: &Path) -> Running {
+pub(crate) fn run_doors(folder: &Path) -> Running {
     Running::organism_with(folder, &TOKENS)
 }
 
 /// The parameters of a call.
-pub(super) fn call(tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }
 

@@ -4,7 +4,7 @@ mod adding;
 mod asking;
 mod at_address;
 mod cancelling;
-mod doors_house;
+pub(crate) mod doors_house;
 mod effects;
 mod forms;
 mod grammar;

@@ -1,0 +1,189 @@
+//! What waits for a person, in an editor: who is asked, what counts, and what is taken back.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::super::chats::{SEARCHES, WEB, house};
+use super::super::house::KEY;
+use super::editor::{Editor, answered, reason, said};
+use crate::mcp::doors_house::{TOKENS, doors_house};
+use crate::program::{Running, systole};
+
+fn forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+/// The organism of the doors with that entry.
+fn doors(entry: &str) -> (tempfile::TempDir, Running) {
+    let folder = doors_house();
+    let file = folder.path().join("organism.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, yaml.replace("entry: plain}", &format!("entry: {entry}}}"))).unwrap();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    (folder, organism)
+}
+
+fn book(name: &str) -> String {
+    json!({"book": {"name": name}}).to_string()
+}
+
+fn pay() -> String {
+    json!({"pay": {"to": "Ada", "cents": 1200}}).to_string()
+}
+
+fn approvals(folder: &Path) -> String {
+    systole(folder, &["approve"]).stdout
+}
+
+#[test]
+fn g13_a_question_is_a_form_where_the_editor_shows_forms() {
+    let (folder, organism) = doors("booking");
+    let mut editor = Editor::in_session(folder.path(), &forms());
+    let prompt = editor.prompt(&book("Ben"));
+    let (_, asked) = editor.next_request();
+    assert_eq!(asked["method"], "elicitation/create");
+    assert_eq!(asked["params"]["requestedSchema"]["properties"]["choice"]["enum"], json!(["window", "door"]));
+    // A wrong answer is asked again, with the reason.
+    editor.answer(&asked, &json!({"action": "accept", "content": {"choice": "roof"}}));
+    let (_, again) = editor.next_request();
+    let words = again["params"]["message"].as_str().unwrap();
+    assert!(words.contains("no such choice") && words.contains("Which table for Ben?"), "{words}");
+    assert_ne!(again["id"], asked["id"]);
+    editor.answer(&again, &json!({"action": "accept", "content": {"choice": "door"}}));
+    let (after, end) = editor.end(prompt);
+    assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
+
+    // Declined, it has no answer, and its run is stopped. Left, it waits for someone else.
+    let prompt = editor.prompt(&book("Ben"));
+    let (_, asked) = editor.next_request();
+    editor.answer(&asked, &json!({"action": "decline"}));
+    assert_eq!(reason(&editor.end(prompt).1), "cancelled");
+    let prompt = editor.prompt(&book("Cem"));
+    let (_, asked) = editor.next_request();
+    editor.answer(&asked, &json!({"action": "cancel"}));
+    let id = asked["params"]["_meta"]["systole/request"].as_str().unwrap().to_owned();
+    assert_eq!(systole(folder.path(), &["choose", &id, "window"]).code, Some(0));
+    assert_eq!(answered(&editor.end(prompt).0), "chosen: window");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_without_forms_the_next_prompt_answers_a_question() {
+    let (folder, organism) = doors("booking");
+    let mut editor = Editor::in_session(folder.path(), &json!({}));
+    let prompt = editor.prompt(&book("Ben"));
+    let (asked, end) = editor.end(prompt);
+    assert_eq!(reason(&end), "end_turn");
+    let words = answered(&asked);
+    for part in ["Which table for Ben?", "window, door", "Your next message is the answer."] {
+        assert!(words.contains(part), "{words}");
+    }
+    let prompt = editor.prompt("roof");
+    let (_, refused) = editor.end(prompt);
+    assert_eq!(refused["error"]["code"], -32602);
+    let fix = refused["error"]["message"].as_str().unwrap();
+    assert!(fix.contains("window") && fix.contains("door"), "{fix}");
+    // It is also asked in an editor that goes on with the session.
+    let params = json!({"sessionId": editor.session, "cwd": folder.path(), "mcpServers": []});
+    for method in ["session/load", "session/resume"] {
+        let id = editor.send(method, &params);
+        let (shown, end) = editor.end(id);
+        assert!(answered(&shown).contains("Which table for Ben?"), "{method}: {shown:?}");
+        assert_eq!(end["result"], json!({}));
+    }
+    let prompt = editor.prompt(" door\n");
+    let (after, end) = editor.end(prompt);
+    assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_what_is_decided_elsewhere_is_taken_back_and_an_answer_counts_for_what_was_shown() {
+    let (folder, organism) = doors("bank");
+    let mut editor = Editor::in_session(folder.path(), &json!({}));
+    let prompt = editor.prompt(&pay());
+    let (_, first) = editor.next_request();
+    // An answer that is none of the options, and one to another hash, change nothing.
+    editor.choose(&first, "for-ever");
+    let (_, again) = editor.next_request();
+    assert!(again["params"]["toolCall"]["content"].to_string().contains("none of the actions"), "{again}");
+    let id = again["id"].as_str().unwrap();
+    let hash = id.split('/').nth(1).unwrap().split('.').nth(1).unwrap();
+    let forged = json!({"id": id.replace(hash, "0000000000000000")});
+    editor.choose(&forged, "allow");
+    assert!(approvals(folder.path()).contains("<pay>"), "it still waits");
+    let request = again["params"]["_meta"]["systole/request"].as_str().unwrap().to_owned();
+    assert_eq!(systole(folder.path(), &["reject", &request, "--note", "not today"]).code, Some(0));
+    let (before, end) = editor.end(prompt);
+    let withdrawn = before.iter().find(|one| one["method"] == "$/cancel_request");
+    assert_eq!(withdrawn.map(|one| &one["params"]["requestId"]), Some(&again["id"]), "{before:?}");
+    assert!(end["error"]["message"].as_str().unwrap().contains("not today"), "{end}");
+    // An answer that comes too late decides nothing.
+    editor.choose(&again, "allow");
+    let prompt = editor.prompt(&pay());
+    let (_, asked) = editor.next_request();
+    editor.choose(&asked, "allow");
+    let (after, _) = editor.end(prompt);
+    assert_eq!(answered(&after), "Ada1200");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_only_who_may_decide_is_asked() {
+    let (folder, organism) = doors("bank");
+    let start = |client: &str| {
+        let arguments = ["acp", "--client", client];
+        let mut editor = Editor::start_with(folder.path(), &arguments, &TOKENS, &forms());
+        editor.begin_session(folder.path());
+        editor
+    };
+    for client in ["guest", "desk"] {
+        let mut editor = start(client);
+        let prompt = editor.prompt(&pay());
+        let (_, told) =
+            editor.read_until(|one| !said(std::slice::from_ref(one), "agent_thought_chunk").is_empty());
+        let words = said(&[told], "agent_thought_chunk");
+        assert!(words.contains("waits for a person") && words.contains("/approvals"), "{client}: {words}");
+        let id = words.split(' ').next().unwrap();
+        assert_eq!(systole(folder.path(), &["approve", id]).code, Some(0));
+        assert_eq!(answered(&editor.end(prompt).0), "Ada1200", "{client}");
+        assert_eq!(editor.leave(), Some(0));
+    }
+    let mut editor = start("suite");
+    let prompt = editor.prompt(&pay());
+    let (_, asked) = editor.next_request();
+    // Another client has the name of what waits, and decides nothing.
+    let mut other = start("desk");
+    other.choose(&asked, "allow");
+    assert_eq!(other.leave(), Some(0));
+    assert!(approvals(folder.path()).contains("<pay>"), "it still waits");
+    editor.choose(&asked, "allow");
+    assert_eq!(answered(&editor.end(prompt).0), "Ada1200");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_a_permission_outlives_a_killed_organism() {
+    let house = house(&[SEARCHES, "{say: There.}"], "");
+    let organism = house.run();
+    let mut editor = Editor::in_session(house.path(), &json!({}));
+    let prompt = editor.prompt("Where?");
+    let (_, first) = editor.next_request();
+    organism.signal(rustix::process::Signal::KILL);
+    organism.end();
+    let organism = Running::organism_with(house.path(), &[("MODEL_KEY", KEY), ("WEB_TOKEN", WEB)]);
+    // It is asked again, once the organism is there, and the answer to the first request counts too.
+    let (_, asked) = editor.next_request();
+    assert_eq!(asked["params"]["_meta"], first["params"]["_meta"]);
+    editor.choose(&first, "allow");
+    let (after, end) = editor.end(prompt);
+    assert_eq!((answered(&after).as_str(), reason(&end)), ("There.", "end_turn"), "{after:?}");
+    assert_eq!(house.asked().len(), 2, "no request to a model was made twice");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}

@@ -1,0 +1,7 @@
+//! Organisms in editors: `systole acp`, by the stock libraries of the protocol's authors, and message by message.
+
+mod asking;
+mod editing;
+mod editor;
+mod refusals;
+mod streams;
