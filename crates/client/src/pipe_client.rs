@@ -7,11 +7,15 @@ use std::net::SocketAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use tokio::time::Instant;
 use ureq::http::Response;
 use ureq::{Agent, Body, BodyReader};
 
 use super::client::build_local_agent;
 use systole_organism::runfile::Credential;
+
+/// The header of a message that was posted before: how many milliseconds ago for the first time.
+const AGAIN: &str = "acp-again";
 
 /// A door to which messages are passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +66,8 @@ pub struct PostPlace {
     pub key: Option<String>,
     /// The id of the last event of its answer that came.
     pub last: Option<String>,
+    /// When it was posted for the first time, if it is posted again.
+    pub first: Option<Instant>,
 }
 
 /// What the door sends back.
@@ -135,7 +141,13 @@ impl PipeClient {
                 request = request.header(name, value);
             }
         }
-        for (name, value) in [("idempotency-key", &place.key), ("last-event-id", &place.last)] {
+        let again = place.first.map(|first| first.elapsed().as_millis().to_string());
+        let fields = [
+            ("idempotency-key", place.key.as_deref()),
+            ("last-event-id", place.last.as_deref()),
+            (AGAIN, again.as_deref()),
+        ];
+        for (name, value) in fields {
             if let Some(value) = value {
                 request = request.header(name, value);
             }

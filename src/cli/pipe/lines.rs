@@ -9,6 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 use serde_json::{Value, json};
 
+use tokio::time::Instant;
+
 use crate::cli::screen::Screen;
 use crate::limits::{self, PIPE_LINE_BYTES};
 use systole_client::pipe_client::{AnswerStream, DoorAnswer, PipeClient, PostPlace};
@@ -79,13 +81,14 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
     Ok(Some(String::from_utf8(line).map_or(HostLine::NotText, HostLine::Message)))
 }
 
-/// Passes one message on. Its answer is written by a thread of its own.
+/// Passes one message on. An answer that comes as a stream, or later, is written by a thread of its own.
 fn pass_message(screen: Screen, door: &mut PipeClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
     let key = door.door().resumes().then(draw_hex).transpose();
     let place = match key {
-        Ok(key) => PostPlace { key, last: None },
+        Ok(key) => PostPlace { key, ..PostPlace::default() },
         Err(error) => return refuse_request(screen, line, RPC.internal, &describe_error(&error)),
     };
+    let begun = Instant::now();
     let mut answered = door.post_message(line, &place);
     if let Err(fault) = &answered
         && let Some(found) = find()
@@ -96,100 +99,124 @@ fn pass_message(screen: Screen, door: &mut PipeClient, find: &DoorFinder, line: 
             answered = door.post_message(line, &place);
         }
     }
-    match answered {
-        Ok(DoorAnswer::Nothing) => {}
-        Ok(DoorAnswer::Whole(message)) if is_answer(line) => {
-            screen.say(format!("an answer was not taken: {}", read_fault(&message)));
-        }
-        Ok(DoorAnswer::Whole(message)) => {
-            screen.show_document(format!("{}\n", message.trim_end()).as_bytes())
-        }
-        Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, RPC.request, &words),
-        Ok(DoorAnswer::Stream(messages)) => {
-            let call =
-                OpenCall { screen, line: line.to_owned(), place, door: door.clone(), find: find.clone() };
-            let open = open.clone();
-            std::thread::spawn(move || {
-                call.pass_answer(messages);
-                drop(open);
-            });
-        }
-        Err(fault) if fault.is_silent => refuse_request(screen, line, RPC.internal, SILENT),
-        Err(fault) => refuse_request(screen, line, RPC.internal, &describe_gone(&fault.words)),
-    }
+    let (messages, why) = match answered {
+        Ok(answer) => match show_answer(screen, line, answer) {
+            Some(messages) => (Some(messages), String::new()),
+            None => return,
+        },
+        Err(fault) if fault.is_silent => return refuse_request(screen, line, RPC.internal, SILENT),
+        Err(fault) if door.door().resumes() => (None, fault.words),
+        Err(fault) => return refuse_request(screen, line, RPC.internal, &describe_gone(door, &fault.words)),
+    };
+    let call =
+        OpenCall { screen, line: line.to_owned(), place, door: door.clone(), find: find.clone(), begun };
+    let open = open.clone();
+    std::thread::spawn(move || {
+        call.pass_answer(messages, why);
+        drop(open);
+    });
 }
 
-/// A message whose answer comes as a stream.
+/// Shows an answer. Returns its messages if it comes as a stream.
+fn show_answer(screen: Screen, line: &str, answer: DoorAnswer) -> Option<AnswerStream> {
+    match answer {
+        DoorAnswer::Stream(messages) => return Some(messages),
+        DoorAnswer::Nothing => {}
+        DoorAnswer::Whole(message) if is_answer(line) => {
+            screen.say(format!("an answer was not taken: {}", read_fault(&message)));
+        }
+        DoorAnswer::Whole(message) => screen.show_document(format!("{}\n", message.trim_end()).as_bytes()),
+        DoorAnswer::Refused(words) => refuse_request(screen, line, RPC.request, &words),
+    }
+    None
+}
+
+/// A message whose answer has begun, or not yet.
 struct OpenCall {
     screen: Screen,
     line: String,
     place: PostPlace,
     door: PipeClient,
     find: DoorFinder,
+    /// When the message was posted for the first time.
+    begun: Instant,
 }
 
 impl OpenCall {
     /// Passes the answer on. If it breaks off, the rest is had from the organism that goes on, where the door has that.
-    fn pass_answer(mut self, mut messages: AnswerStream) {
+    fn pass_answer(mut self, begun: Option<AnswerStream>, mut why: String) {
+        let mut next = begun;
         loop {
-            let (mut is_answered, mut broken) = (false, None);
-            for event in messages {
-                match event {
-                    Ok(event) => {
-                        self.place.last = event.id.or(self.place.last.take());
-                        if let Some(message) = event.message {
-                            is_answered |= is_answer(&message);
-                            self.screen.show_document(format!("{message}\n").as_bytes());
-                        }
-                    }
-                    Err(words) => {
-                        broken = Some(words);
-                        break;
-                    }
+            if let Some(messages) = next.take() {
+                match self.pass_stream(messages) {
+                    Ok(()) => return,
+                    Err(words) => why = words,
                 }
             }
-            match (self.door.door().resumes() && !is_answered, broken) {
-                (true, broken) => match self.take_up(broken.as_deref().unwrap_or("it ended")) {
-                    Some(rest) => messages = rest,
-                    None => return,
-                },
-                (false, Some(words)) if !is_answered => {
-                    return refuse_request(self.screen, &self.line, RPC.internal, &describe_gone(&words));
-                }
-                (false, _) => return,
+            if !self.door.door().resumes() {
+                let words = describe_gone(&self.door, &why);
+                return refuse_request(self.screen, &self.line, RPC.internal, &words);
+            }
+            next = self.take_up(&why);
+            if next.is_none() {
+                return;
             }
         }
     }
 
-    /// Posts the message again, once an organism runs. Returns the rest of its answer.
+    /// Passes messages on. An error says why the answer is not among them.
+    fn pass_stream(&mut self, messages: AnswerStream) -> Result<(), String> {
+        let mut is_answered = false;
+        for event in messages {
+            let event = match event {
+                Ok(event) => event,
+                Err(_) if is_answered => return Ok(()),
+                Err(words) => return Err(words),
+            };
+            if event.id.is_some() {
+                self.place.last = event.id;
+            }
+            if let Some(message) = event.message {
+                is_answered |= is_answer(&message);
+                self.screen.show_document(format!("{message}\n").as_bytes());
+            }
+        }
+        // Only a door that is asked again ends a stream without the answer; a call that was cancelled has none.
+        if is_answered || !self.door.door().resumes() {
+            Ok(())
+        } else {
+            Err("its stream has ended".to_owned())
+        }
+    }
+
+    /// Posts the message again, once an organism runs. Returns the rest of its answer, if that comes as a stream.
     fn take_up(&mut self, why: &str) -> Option<AnswerStream> {
-        for _ in 0..limits::RETURN_LOOKS {
+        self.place.first = Some(self.begun);
+        let until = Instant::now() + limits::RETURN_TIME;
+        while Instant::now() < until {
             std::thread::sleep(limits::DOOR_LOOK);
             let Some(found) = (self.find)() else { continue };
             self.door.go_on_at(found);
             match self.door.post_message(&self.line, &self.place) {
-                Ok(DoorAnswer::Stream(rest)) => return Some(rest),
-                Ok(DoorAnswer::Whole(message)) => {
-                    self.screen.show_document(format!("{}\n", message.trim_end()).as_bytes());
-                    return None;
-                }
-                Ok(DoorAnswer::Refused(words)) => {
-                    refuse_request(self.screen, &self.line, RPC.request, &words);
+                Ok(answer) => return show_answer(self.screen, &self.line, answer),
+                Err(fault) if fault.is_silent => {
+                    refuse_request(self.screen, &self.line, RPC.internal, SILENT);
                     return None;
                 }
                 // It may be about to start.
-                Ok(DoorAnswer::Nothing) | Err(_) => {}
+                Err(_) => {}
             }
         }
-        refuse_request(self.screen, &self.line, RPC.internal, &describe_gone(why));
+        refuse_request(self.screen, &self.line, RPC.internal, &describe_gone(&self.door, why));
         None
     }
 }
 
-fn describe_gone(words: &str) -> String {
-    format!(
-        "the organism has stopped: {words}; start it again with systole run, and call again with the same key"
-    )
+/// That no organism runs any more, and what to do.
+fn describe_gone(door: &PipeClient, words: &str) -> String {
+    let then =
+        if door.door().resumes() { "load the session for the rest" } else { "call again with the same key" };
+    format!("the organism has stopped: {words}; start it again with systole run, and {then}")
 }
 
 /// Whether a line is the host's answer to a form. Nothing answers it.

@@ -18,9 +18,9 @@ use crate::program::run_file;
 const MOST_REPLIES: u64 = 1000;
 
 /// How bad the weather is.
-struct Storm {
-    rounds: u64,
-    cuts: u64,
+pub(super) struct Storm {
+    pub(super) rounds: u64,
+    pub(super) cuts: u64,
 }
 
 /// Answers that are all different, in small pieces. Every third one breaks off and is refused.
@@ -49,7 +49,9 @@ fn is_request(record: &Record) -> bool {
 }
 
 /// A client that goes on where its stream broke off.
-trait EnduringClient {
+pub(super) trait EnduringClient {
+    /// Comes by the relay to an organism that has just started, if it would find another way.
+    fn come_by(&self, _house: &AgentHouse, _relay: &Relay) {}
     /// Asks the question of a round.
     fn ask(&mut self, round: u64);
     /// Hears up to so many pieces of the answer. What the client has if the run is over before.
@@ -145,7 +147,7 @@ impl EnduringClient for Conversation {
     }
 }
 
-fn weather<C: EnduringClient>(
+pub(super) fn weather<C: EnduringClient>(
     name: &str,
     Storm { rounds, cuts }: Storm,
     doors: &str,
@@ -167,6 +169,7 @@ fn weather<C: EnduringClient>(
     let mut organism = run_with_web(&house);
     let relay = Relay::new(run_file(house.path()).address);
     let mut client = start(&house, &relay.address.to_string());
+    client.come_by(&house, &relay);
     let mut left = cuts;
     for round in 0..rounds {
         let now = left / (rounds - round);
@@ -178,6 +181,7 @@ fn weather<C: EnduringClient>(
         drop(organism);
         organism = run_with_web(&house);
         relay.lead_to(run_file(house.path()).address);
+        client.come_by(&house, &relay);
         let said = heard.unwrap_or_else(|| client.end());
         client.judge(round, &said);
     }

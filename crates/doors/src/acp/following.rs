@@ -1,19 +1,19 @@
 //! A prompt as it is followed: the runs that were open before it, and then its own. It ends with the answer to the
 //! request; a stream that ends without one is taken up again behind its last id.
 
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
-use systole_queries::run_events::{CallPlace, RunEvent};
+use systole_queries::run_events::{CallPlace, RunCursor, RunEvent};
 use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::asking::RunAsking;
 use super::editor::AcpEditor;
+use super::places::{FollowedRun, KnownPlace, SaidAnswers, write_place};
 use super::refuse_with;
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
@@ -25,42 +25,6 @@ use crate::runs::follower::RunFollower;
 use crate::runs::wire_events::{ClientPlace, WireEvent, stream};
 use crate::runs::work::unread;
 use crate::shared_places::SharedPlace;
-use systole_api::types::ApiReceipt;
-
-/// The header with the id behind which the editor goes on.
-const LAST: &str = "last-event-id";
-
-/// Where an editor is: the record of the message whose run it hears, and its place there.
-pub(super) struct KnownPlace {
-    pub(super) seq: u64,
-    place: ClientPlace,
-}
-
-impl KnownPlace {
-    /// Reads it.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Option<KnownPlace>, RpcFault> {
-        let Some(sent) = headers.get(LAST) else { return Ok(None) };
-        let read = sent.to_str().unwrap_or_default().split_once('@').and_then(|(seq, place)| {
-            Some(KnownPlace { seq: seq.parse().ok()?, place: ClientPlace::parse(place).ok()? })
-        });
-        let unknown = || RpcFault::refuse_params("Last-Event-ID is not the id of an update");
-        read.map(Some).ok_or_else(unknown)
-    }
-}
-
-/// A run that is followed for a prompt.
-pub(super) struct FollowedRun {
-    pub(super) receipt: ApiReceipt,
-    /// What it did up to there was told before.
-    pub(super) told: Position,
-}
-
-impl FollowedRun {
-    /// A run from its beginning.
-    pub(super) fn of_run(receipt: ApiReceipt) -> FollowedRun {
-        FollowedRun { receipt, told: Position::default() }
-    }
-}
 
 /// A prompt of an editor.
 pub(super) struct FollowedPrompt {
@@ -100,12 +64,25 @@ impl FollowedPrompt {
         stream(events)
     }
 
+    /// Says where a run begins that goes on behind a decision: it is no event of the log.
+    async fn begin_behind(&self, run: &FollowedRun, to_editor: &mpsc::Sender<WireEvent>) -> bool {
+        if run.told == Position::default() || self.known.is_some() {
+            return true;
+        }
+        let id =
+            write_place(run.receipt.seq, SaidAnswers::default(), &RunCursor::behind(run.told).to_string());
+        send(to_editor, WireEvent { id: Some(id), data: None }).await
+    }
+
     /// Follows all runs. Returns the answer to the request; `None` if there is no one to take it.
     async fn follow_all(&self, to_editor: &mpsc::Sender<WireEvent>) -> Result<Option<Value>, Box<Refusal>> {
         let mut end = FollowEnd::Left;
         for run in &self.runs {
             let known = self.known.as_ref().filter(|known| known.seq == run.receipt.seq);
-            end = self.follow(run, known.map(|known| known.place), to_editor).await?;
+            if !self.begin_behind(run, to_editor).await {
+                return Ok(None);
+            }
+            end = self.follow(run, known.map(|known| (known.place, known.said)), to_editor).await?;
             if !matches!(end, FollowEnd::Ended(_)) {
                 break;
             }
@@ -130,16 +107,20 @@ impl FollowedPrompt {
     async fn follow(
         &self,
         FollowedRun { receipt, told }: &FollowedRun,
-        known: Option<ClientPlace>,
+        known: Option<(ClientPlace, SaidAnswers)>,
         to_editor: &mpsc::Sender<WireEvent>,
     ) -> Result<FollowEnd, Box<Refusal>> {
         let editor = &self.editor;
         let front = &editor.state.front;
-        let cursor = known.map(|known| known.cursor);
-        let followed = RunFollower::follow_after(front, receipt, true, (*told, cursor));
+        // The place behind a decision is no event of the log.
+        let behind = known.map(|(known, _)| known.cursor).filter(|at| at.step() == 0);
+        let told = behind.map_or(*told, |at| at.position());
+        let known = known.filter(|_| behind.is_none());
+        let cursor = known.map(|(known, _)| known.cursor);
+        let followed = RunFollower::follow_after(front, receipt, true, (told, cursor));
         let begun = followed.zip(receipt.read_run());
         let (mut run, (thread, call)) = begun.ok_or_else(|| Box::new(describe_stopping()))?;
-        let needs_begin = cursor.is_some() || *told > Position::default();
+        let needs_begin = cursor.is_some() || told > Position::default();
         if needs_begin && !run.read_known().await.map_err(unread)? {
             return Err(Box::new(describe_unfit_request("Last-Event-ID: this run has no such update")));
         }

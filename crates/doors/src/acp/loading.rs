@@ -1,6 +1,7 @@
 //! `session/load` and `session/resume`: a session goes on in an editor that does not have it. What was said is sent as it
 //! was then; what is still open comes with the next prompt.
 
+use axum::http::HeaderMap;
 use serde_json::json;
 use systole_core::types::ids::CallPath;
 use systole_core::types::refusal::Refusal;
@@ -14,6 +15,7 @@ use super::asking::describe_question;
 use super::editor::AcpEditor;
 use super::following::send;
 use super::params::AcpParams;
+use super::places::read_count;
 use super::sessions::{check_folder, read_id};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use super::{AcpResult, refuse_with};
@@ -33,13 +35,14 @@ const AGENT: &str = "agent_message_chunk";
 
 impl AcpEditor {
     /// `session/load`: sends what was said, and then the answer.
-    pub(super) async fn load_session(self, params: &AcpParams) -> AcpResult {
+    pub(super) async fn load_session(self, params: &AcpParams, headers: &HeaderMap) -> AcpResult {
+        let has = read_count(headers);
         check_folder(self.state.front.composition(), params)?;
         let (session, found) = (read_id(params)?.to_owned(), self.find_session(params).await?);
         let place = self.take_place()?;
         let (to_editor, events) = mpsc::channel(limits::TASK_MESSAGES);
         let work = async move {
-            let replayed = self.replay(&session, &found, &to_editor).await;
+            let replayed = self.replay((&session, has), &found, &to_editor).await;
             let answer = match replayed {
                 Ok(false) => return,
                 Ok(true) => rpc::build_result(&self.id, &json!({})),
@@ -66,31 +69,33 @@ impl AcpEditor {
         Ok(crate::runs::wire_events::answer_events(messages.map(send_alone).collect()))
     }
 
-    /// Sends what was said. Returns whether the editor is still there.
+    /// Sends what was said, but for so many events that the editor has. Returns whether it is still there.
     async fn replay(
         &self,
-        session: &str,
+        (session, has): (&str, usize),
         found: &SaidThread,
         to_editor: &mpsc::Sender<WireEvent>,
     ) -> Result<bool, Box<Refusal>> {
         let update = |kind: &str, words: &str, message: Option<&str>| {
             send_alone(write_update(session, &write_chunk(kind, words, message)))
         };
-        let turns = &found.said.turns;
+        let (turns, mut number) = (&found.said.turns, 0);
         let left_out = turns.len().saturating_sub(limits::REPLAYED_TURNS);
-        if left_out > 0 {
-            let words = format!("({left_out} earlier messages are not shown here)");
-            if !send(to_editor, update(AGENT, &words, None)).await {
-                return Ok(false);
-            }
-        }
-        for turn in turns.iter().skip(left_out) {
+        for (at, turn) in turns.iter().enumerate().skip(left_out) {
             let receipt = read_receipt(&turn.asked);
             let Some((thread, call)) = receipt.read_run() else { continue };
             let place = CallPlace { thread, call: CallPath::new_top(call) };
             let asked = read_question(self.state.front.composition(), &turn.asked.1);
             let message = format!("{}.asked", name_run(&place));
-            let mut events = vec![update(USER, &asked, Some(&message))];
+            let mut events = Vec::new();
+            if at == left_out && left_out > 0 {
+                events.push(update(
+                    AGENT,
+                    &format!("({left_out} earlier messages are not shown here)"),
+                    None,
+                ));
+            }
+            events.push(update(USER, &asked, Some(&message)));
             if turn.end.is_some() {
                 events.extend(self.replay_run(session, turn, place).await?);
             } else if let Some(words) = self.describe_open(turn).await? {
@@ -102,8 +107,10 @@ impl AcpEditor {
                     None,
                 ));
             }
-            for event in events {
-                if !send(to_editor, event).await {
+            for event in events.into_iter().filter(|event| event.data.is_some()) {
+                number += 1;
+                let event = WireEvent { id: Some(number.to_string()), ..event };
+                if number > has && !send(to_editor, event).await {
                     return Ok(false);
                 }
             }

@@ -9,6 +9,7 @@ mod editor;
 mod following;
 mod loading;
 mod params;
+mod places;
 mod prompts;
 mod sessions;
 mod tool_calls;
@@ -126,7 +127,7 @@ async fn post_message(
             "initialize" => Ok(editor.answer_initialize(params)),
             "session/new" => editor.begin_session(params, mcp_servers.as_deref().unwrap_or_default()),
             "session/list" => editor.list_sessions(params, cursor.as_deref()).await,
-            "session/load" => editor.load_session(params).await,
+            "session/load" => editor.load_session(params, &headers).await,
             "session/resume" => editor.resume_session(params).await,
             "session/close" => {
                 let found = editor.find_session(params).await?;

@@ -1,31 +1,40 @@
 //! `session/prompt`: what a person typed becomes a message to the organism's entry, and its run is followed. If a run of
 //! the session is still open, it is followed first; if that waits for an answer in words, the prompt is the answer.
 
+use std::time::Duration;
+
 use axum::http::HeaderMap;
 use serde_json::Value;
 
 use super::editor::AcpEditor;
-use super::following::{FollowedPrompt, FollowedRun, KnownPlace};
+use super::following::FollowedPrompt;
 use super::params::AcpParams;
+use super::places::{FollowedRun, KnownPlace, read_again};
 use super::sessions::read_id;
 use super::{AcpResult, refuse_with};
 use crate::inbound::choose_key;
 use crate::limits;
+use crate::request_refusals::describe_unfit_request;
 use crate::rpc::RpcFault;
 use crate::runs::decisions::{DecisionPlace, RequestDecision};
+use crate::runs::follower::RunFollower;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::RunRequests;
 use crate::runs::said_files::{SaidFile, SaidText, takes_files, write_said};
 use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::send_message;
-use crate::runs::work::finish_work;
+use crate::runs::work::{finish_work, read_blocking, unread};
 use systole_api::types::DecisionOutcome;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Key;
 use systole_core::types::person::RequestKind;
+use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::refusal::Refusal;
+use systole_queries::asked_decisions::read_decision;
 use systole_queries::persons::WaitingRequest;
+use systole_queries::run_events::RunEvent;
 use systole_queries::transcript::TranscriptTurn;
+use systole_system::clock::WallClock;
 
 /// The header with the key of a prompt, which is the same if it is posted again.
 const KEY: &str = "idempotency-key";
@@ -85,12 +94,16 @@ impl AcpEditor {
         let key = choose_key(sent).map_err(RpcFault::refuse_params)?;
         let found = self.find_session(params).await?;
         let place = self.take_place()?;
-        let from = known.as_ref().map_or(0, |known| known.seq);
+        let from = known.as_ref().map(|known| known.seq);
+        let again = read_again(headers);
         // What has begun to be sent is kept.
         let work = async move {
             let runs = match found.find_run(&self.client, &key).map(|turn| turn.asked.1.header.seq) {
-                Some(own) => list_again(&self, &found, own, from),
-                None => self.send_prompt(&found, &said, &key).await?,
+                Some(own) => list_again(&self, &found, own, from.unwrap_or_default()),
+                None => match self.find_answered(&found, &said, (from, again)).await? {
+                    Some(answered) => vec![answered],
+                    None => self.send_prompt(&found, &said, &key).await?,
+                },
             };
             Ok((self, runs))
         };
@@ -121,6 +134,46 @@ impl AcpEditor {
         let receipt = send_message(&self.state, &self.client, (entry, document), (key, address)).await?;
         let earlier = open.iter().map(|turn| FollowedRun::of_run(read_receipt(&turn.asked)));
         Ok(earlier.chain([FollowedRun::of_run(receipt)]).collect())
+    }
+
+    /// The run that goes on with a prompt that was an answer and is posted again: the one that the editor names, or the
+    /// newest, if that answer was given since then.
+    async fn find_answered(
+        &self,
+        found: &SaidThread,
+        said: &SaidText,
+        (from, again): (Option<u64>, Option<Duration>),
+    ) -> Result<Option<FollowedRun>, Box<Refusal>> {
+        if let Some(from) = from {
+            let turn = found.list_own(&self.client).find(|turn| turn.asked.1.header.seq == from);
+            let run = turn.map(|turn| FollowedRun::of_run(read_receipt(&turn.asked)));
+            let unknown =
+                || Box::new(describe_unfit_request("Last-Event-ID: the session has no such update"));
+            return run.ok_or_else(unknown).map(Some);
+        }
+        let newest = found.list_own(&self.client).next_back();
+        let Some((again, turn)) = again.zip(newest) else { return Ok(None) };
+        let (front, receipt) = (&self.state.front, read_receipt(&turn.asked));
+        let Some(run) = RunFollower::follow(front, &receipt, false) else { return Ok(None) };
+        let (mut run, mut request) = (run.until_here(), None);
+        while let Some(event) = run.next().await.map_err(unread)? {
+            if let RunEvent::Decided(id) = event {
+                request = Some(id);
+            }
+        }
+        let (Some(request), reader, words) = (request, front.reader().clone(), said.text.trim().to_owned())
+        else {
+            return Ok(None);
+        };
+        let since = WallClock.now().0.saturating_sub(u64::try_from(again.as_millis()).unwrap_or(u64::MAX));
+        let told = read_blocking(move || {
+            let Some(decided) = read_decision(&*reader, request)? else { return Ok(None) };
+            let is_it = decided.choice.or(decided.note).as_ref() == Some(&words);
+            let record = reader.read_after(Position(decided.at.0.saturating_sub(1)), 1)?.pop();
+            let is_new = record.is_some_and(|(_, record)| record.header.time.0 >= since);
+            Ok((is_it && is_new).then_some(decided.at))
+        });
+        Ok(told.await?.map(|told| FollowedRun { receipt, told }))
     }
 
     /// Answers the question that an open run waits for in words, if one does.

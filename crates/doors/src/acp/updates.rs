@@ -10,6 +10,7 @@ use systole_core::types::record::Record;
 use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, SpokenWords, read_words};
 
 use super::editor::AcpEditor;
+use super::places::{SaidAnswers, write_place};
 use super::tool_calls::ToolCalls;
 use crate::runs::answers::{RunFailure, describe_failure, write_answer, write_sent};
 use crate::runs::id::name_run;
@@ -57,11 +58,8 @@ pub(super) struct UpdateWriter {
     last: String,
     pub(super) calls: ToolCalls,
     answer: String,
-    /// How often what was said was taken back.
-    retracted: usize,
+    said: SaidAnswers,
     has_said: bool,
-    /// Whether the next text is another answer.
-    is_anew: bool,
     thought: SaidThought,
     /// The open calls that show what they change.
     shown: BTreeSet<CallPlace>,
@@ -76,8 +74,9 @@ impl UpdateWriter {
         organism: Arc<Composition>,
         (session, seq): (&str, u64),
         run: CallPlace,
-        known: Option<ClientPlace>,
+        known: Option<(ClientPlace, SaidAnswers)>,
     ) -> UpdateWriter {
+        let (known, said) = known.unzip();
         UpdateWriter {
             session: session.to_owned(),
             seq,
@@ -85,9 +84,8 @@ impl UpdateWriter {
             answer: name_run(&run),
             calls: ToolCalls::new(organism.clone(), run),
             organism,
-            retracted: 0,
+            said: said.unwrap_or_default(),
             has_said: known.is_some_and(|known| known.cursor.has_open_text()),
-            is_anew: false,
             thought: known.as_ref().map(ClientPlace::read_thought).unwrap_or_default(),
             shown: BTreeSet::new(),
             end: None,
@@ -115,7 +113,7 @@ impl UpdateWriter {
         // The record of a thought that was said says where the editor is.
         if !is_known && (!updates.is_empty() || (is_thought && cursor.is_some())) {
             let texts = updates.iter().map(|update| write_update(&self.session, update).into()).collect();
-            let id = format!("{}@{}{}", self.seq, self.last, self.thought.describe());
+            let id = write_place(self.seq, self.said, &format!("{}{}", self.last, self.thought.describe()));
             self.ready.extend(WireEvent::write_group(&id, texts));
         }
     }
@@ -125,8 +123,8 @@ impl UpdateWriter {
             RunEvent::Started => self.end = None,
             RunEvent::Text(words) => return vec![self.write_text(&words)],
             RunEvent::Retract if self.has_said => {
-                self.retracted += 1;
-                (self.has_said, self.is_anew) = (false, true);
+                self.said.retracted += 1;
+                (self.has_said, self.said.is_anew) = (false, true);
             }
             RunEvent::Thought { words, is_live } if !is_known => {
                 let words = self.thought.take(&words, is_live);
@@ -162,9 +160,9 @@ impl UpdateWriter {
 
     fn write_text(&mut self, words: &str) -> Value {
         let words =
-            if std::mem::take(&mut self.is_anew) { format!("{ANEW}{words}") } else { words.to_owned() };
+            if std::mem::take(&mut self.said.is_anew) { format!("{ANEW}{words}") } else { words.to_owned() };
         self.has_said = true;
-        let message = match self.retracted {
+        let message = match self.said.retracted {
             0 => self.answer.clone(),
             times => format!("{}~{times}", self.answer),
         };

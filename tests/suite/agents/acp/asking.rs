@@ -8,7 +8,7 @@ use super::super::chats::{SEARCHES, WEB, house};
 use super::super::house::KEY;
 use super::editor::{Editor, answered, reason, said};
 use crate::mcp::doors_house::{TOKENS, doors_house};
-use crate::program::{Running, systole};
+use crate::program::{Running, ask_as, run_file, systole};
 
 fn forms() -> Value {
     json!({"elicitation": {"form": {}}})
@@ -96,6 +96,45 @@ fn g13_without_forms_the_next_prompt_answers_a_question() {
     let prompt = editor.prompt(" door\n");
     let (after, end) = editor.end(prompt);
     assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_an_answer_that_is_posted_again_is_no_second_message() {
+    let (folder, organism) = doors("booking");
+    let mut editor = Editor::in_session(folder.path(), &json!({}));
+    let prompt = editor.prompt(&book("Ben"));
+    editor.end(prompt);
+    let run = run_file(folder.path());
+    let token = run.guests.acp.as_ref().unwrap().secret();
+    let bearer = format!("Bearer {token}");
+    let prompt = json!([{"type": "text", "text": "door"}]);
+    let params = json!({"sessionId": editor.session, "prompt": prompt});
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "session/prompt", "params": params}).to_string();
+    let post = |more: &[(&str, &str)]| {
+        let mut headers = vec![
+            ("authorization", bearer.as_str()),
+            ("idempotency-key", "k1"),
+            ("content-type", "application/json"),
+        ];
+        headers.extend(more);
+        ask_as(&run, "POST", "/acp", &headers, &body).body
+    };
+    let first = post(&[]);
+    assert!(first.contains("chosen: door") && first.contains("end_turn"), "{first}");
+    // The answer broke off behind its first id, or before it.
+    let id = first.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
+    assert!(id.contains('@'), "{first}");
+    for more in [vec![("last-event-id", id.trim()), ("acp-again", "5")], vec![("acp-again", "60000")]] {
+        let again = post(&more);
+        assert!(again.contains("chosen: door") && again.contains("end_turn"), "{more:?}: {again}");
+    }
+    let log = systole(folder.path(), &["log", "@last"]).stdout;
+    assert_eq!(log.matches("<book>").count(), 1, "{log}");
+    // What was said before the prompt was first posted is no answer to it.
+    let other = post(&[("acp-again", "0")]);
+    assert!(other.contains("takes no text"), "{other}");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }

@@ -4,4 +4,5 @@ mod asking;
 mod editing;
 mod editor;
 mod refusals;
+mod storms;
 mod streams;

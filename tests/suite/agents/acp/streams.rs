@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::super::chats::{HELD, house};
+use super::super::ag_ui::{ALL, WebApp};
+use super::super::chats::{HELD, WEB, house, run_with_web};
 use super::editor::{Editor, answered, reason, said, updates};
+use crate::program::{ask_as, run_file};
 
 #[test]
 fn g13_words_come_while_the_model_holds_back_the_rest_and_after_a_kill_with_other_words() {
@@ -109,6 +111,43 @@ fn g13_an_editor_that_dies_in_mid_answer_has_it_when_it_comes_again() {
     let (all, end) = editor.end(prompt);
     assert_eq!(reason(&end), "end_turn");
     assert_eq!(answered(&all), "First words come. And then the rest.Two.", "both answers, each once");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_one_conversation_goes_on_at_every_door_of_its_client() {
+    let clients = format!("{ALL}\n").replace("doors: [ag-ui], ", "");
+    let house = house(&["{say: One.}", "{say: Two.}", "{say: Three.}"], &clients);
+    let organism = run_with_web(&house);
+    let mut app = WebApp::start(&house);
+    let said_there = app.run(&json!({"say": "In the app?"}));
+    assert_eq!(said_there["messages"][1][1], "One.", "{said_there}");
+    let run = run_file(house.path());
+    let bearer = format!("Bearer {WEB}");
+    let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", "60")];
+    let listed = ask_as(&run, "GET", "/v1/threads?name=agui.", &headers, "").json;
+    let thread = listed["threads"][0]["thread"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    let ask = r#"<ask xmlns="https://xml-pipeline.org/ns/talk/v1">By a program?</ask>"#;
+    let answer = ask_as(&run, "POST", &format!("/v1/messages?thread={thread}"), &headers, ask);
+    assert!(answer.body.contains("Two."), "{}", answer.body);
+    let variables = [("WEB_TOKEN", WEB)];
+    let mut editor = Editor::start_with(house.path(), &["acp", "--client", "web"], &variables, &json!({}));
+    let sessions = editor.ask("session/list", &json!({}))["result"]["sessions"].clone();
+    assert_eq!(sessions[0]["sessionId"], json!(thread), "{sessions}");
+    editor.session = thread.clone();
+    let load =
+        editor.send("session/load", &json!({"sessionId": thread, "cwd": house.path(), "mcpServers": []}));
+    let (read, _) = editor.end(load);
+    let users = said(&read, "user_message_chunk");
+    assert_eq!((users.as_str(), answered(&read).as_str()), ("In the app?By a program?", "One.Two."));
+    let prompt = editor.prompt("In the editor?");
+    assert_eq!(answered(&editor.end(prompt).0), "Three.");
+    // It is one transcript at the door where it began.
+    let seen = app.run(&json!({"show": true}));
+    let messages: Vec<&str> =
+        seen["messages"].as_array().unwrap().iter().map(|one| one[1].as_str().unwrap()).collect();
+    assert_eq!(messages, ["In the app?", "One.", "By a program?", "Two.", "In the editor?", "Three."]);
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
