@@ -20,6 +20,8 @@ pub(crate) const START_LOOK: Duration = Duration::from_millis(50);
 pub(crate) const DOOR_LOOK: Duration = Duration::from_millis(100);
 /// How often to look for a door: ten seconds in all.
 pub(crate) const DOOR_LOOKS: u32 = 100;
+/// Answers in a row that were taken up and brought nothing.
+pub(crate) const IDLE_RETURNS: u32 = 20;
 /// How long to look for an organism that has broken off its answer: it may be started again by hand.
 pub(crate) const RETURN_TIME: Duration = Duration::from_secs(60);
 /// Milliseconds between two looks at a log that is followed: its writer sends no signal.

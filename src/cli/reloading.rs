@@ -15,7 +15,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_duration;
 use systole_doors::reloading::RELOAD_DRAIN;
-use systole_doors::unread_connections::UnreadConnections;
+use systole_doorway::UnreadConnections;
 use systole_log::alarms::{AlarmKind, LogAlarm};
 use systole_organism::plan::ReloadAtStart;
 use systole_organism::reloading::orders::{ReloadOrder, ReloadPreview, ReloadRequest, ReloadSource};

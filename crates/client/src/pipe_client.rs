@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tokio::time::Instant;
-use ureq::http::Response;
+use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, BodyReader};
 
 use super::client::build_local_agent;
@@ -89,6 +89,8 @@ pub struct NoDoorAnswer {
     pub is_unsent: bool,
     /// Whether its process runs, but does not answer.
     pub is_silent: bool,
+    /// Whether an organism answers that does not know the token. One that was started again has drawn another.
+    pub is_locked: bool,
     /// The operating system's error.
     pub words: String,
 }
@@ -100,7 +102,7 @@ impl NoDoorAnswer {
             other => matches!(other, ureq::Error::ConnectionFailed),
         };
         let is_silent = matches!(error, ureq::Error::Timeout(_));
-        NoDoorAnswer { is_unsent, is_silent, words: error.to_string() }
+        NoDoorAnswer { is_unsent, is_silent, is_locked: false, words: error.to_string() }
     }
 }
 
@@ -159,7 +161,13 @@ impl PipeClient {
         {
             session.clone_into(&mut self.session);
         }
-        read_answer(response).map_err(NoDoorAnswer::from_error)
+        let status = response.status();
+        match read_answer(response).map_err(NoDoorAnswer::from_error)? {
+            DoorAnswer::Refused(words) if status == StatusCode::UNAUTHORIZED => {
+                Err(NoDoorAnswer { is_unsent: true, is_silent: false, is_locked: true, words })
+            }
+            answer => Ok(answer),
+        }
     }
 }
 

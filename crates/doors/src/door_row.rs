@@ -14,8 +14,8 @@ use axum::routing::{MethodRouter, get, post};
 use super::http_state::{Caller, HttpState};
 use super::percent::is_text;
 use super::request_refusals::{read_bearer, refuse_address, refuse_crowded, without_token};
-use super::visitors::Visitor;
 use systole_core::types::client::ClientDoor;
+use systole_doorway::Visitor;
 
 /// A route: its method, its path, and what serves it.
 pub(super) struct DoorRoute {

@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::request_refusals::LOOK;
-use super::shared_places::SharedPlace;
 use crate::limits;
 use systole_api::types::{ApiRecord, ApiRefusal, ProgressReport};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_doorway::SharedPlace;
 use systole_organism::front::{OrganismHandle, ReaderToken};
 use systole_organism::live_messages::LiveObserver;
 use systole_organism::tail::{FollowPosition, FollowedRecord, SharedRecord};

@@ -1,7 +1,7 @@
 //! The doors for the outside, over HTTP and over the broker.
 //!
 //! `http` accepts messages and streams the growing log. `wire` accepts messages over the broker. `pages` shows the log to
-//! people. `visitors` bounds the connections.
+//! people. The crate `doorway` bounds the connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
 mod acp;
@@ -9,12 +9,8 @@ mod ag_ui;
 mod compression;
 pub mod door_reloads;
 mod door_row;
-mod doorway;
 mod entrance;
 pub mod events;
-mod failed_logins;
-mod farewell;
-mod framing;
 pub mod http;
 mod http_state;
 mod inbound;
@@ -25,7 +21,6 @@ mod limits;
 mod live_routes;
 mod log_view;
 mod mcp;
-mod message_bounds;
 mod openai;
 mod outcome;
 mod page_origin;
@@ -41,11 +36,7 @@ mod rpc;
 pub mod rpc_codes;
 mod runs;
 pub mod schedule_orders;
-mod shared_places;
-mod sign_in_guesses;
 mod steering;
-pub mod unread_connections;
-mod visitors;
 mod waiting;
 mod watch_budget;
 pub mod wire;

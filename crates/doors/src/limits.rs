@@ -5,39 +5,13 @@ use std::time::Duration;
 
 pub(crate) use systole_api::limits::{ENTRIES, MOST_ENTRIES, MOST_IDS};
 pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST};
-pub(crate) use systole_log::limits::CALM_MS;
+pub(crate) use systole_doorway::limits::{PAUSE, QUIET};
 pub(crate) use systole_queries::limits::{LINES_AROUND, REQUEST_COLUMNS};
 
 // Connections and bodies
 
-/// How long to wait without a descriptor, or a broker, before the next try.
-pub(crate) const PAUSE: Duration = Duration::from_secs(1);
-/// How long a client may take to close the connection after the last answer.
-pub(crate) const LINGER: Duration = Duration::from_secs(1);
-/// Bytes that are read and dropped at once.
-pub(crate) const DROPPED_BYTES: usize = 4096;
-/// How long a connection may take to send a whole request head with a token.
-pub(crate) const HEAD: Duration = Duration::from_secs(10);
 /// Connections that wait for the door to take them; the system may allow fewer.
 pub(crate) const BACKLOG: u32 = 4_096;
-/// Connections without a token at once: each costs some kilobytes.
-pub(crate) const STRANGERS: usize = 2_048;
-/// The divisor for all descriptors that limits these connections, and those that get their last answer.
-pub(crate) const STRANGERS_SHARE: usize = 16;
-/// Milliseconds in which a connection ends for no newer one: its request may not be read yet.
-pub(crate) const UNREAD_MS: u64 = 100;
-/// How long a connection of a client may be idle.
-pub(crate) const IDLE: Duration = Duration::from_secs(120);
-/// Idle connections of one client.
-pub(crate) const OWN_IDLE: usize = 256;
-/// The divisor for all descriptors that limits the idle connections of all clients.
-pub(crate) const IDLE_SHARE: usize = 16;
-/// Requests of one client that are under way: those that wait, streams, and a thousand others.
-pub(crate) const OWN_REQUESTS: usize = WAITING + 1_000;
-/// Those of all that are only for the operator.
-pub(crate) const OPERATOR_REQUESTS: usize = 16;
-/// Bytes of a line that are kept: enough for the headers that say how long a body is.
-pub(crate) const HEADER_LINE: usize = 256;
 /// Milliseconds to send a body: a mebibyte over a slow line; no seat is held for ever.
 pub(crate) const BODY_MS: u64 = 30_000;
 /// Bodies that may be read at once: a mebibyte each is little compared with the pump.
@@ -63,14 +37,8 @@ pub(crate) const COMPRESSED_BYTES: u64 = 1024;
 
 // Senders
 
-/// Senders of one client that may wait: each costs some kilobytes, and its connection.
-pub(crate) const WAITING: usize = 5_000;
 /// Senders of all clients that may wait at once.
 pub(crate) const WAITING_OF_ALL: usize = 50_000;
-/// Messages of one client with the validators and the pump: others wait behind them.
-pub(crate) const UNJUDGED: usize = 1_024;
-/// KiB of the messages of one client whose senders have no receipt yet.
-pub(crate) const UNJUDGED_KIB: usize = 64 << 10;
 /// Seconds of the longest wait: a broker keeps the reply path for twice as long.
 pub(crate) const LONGEST_WAIT: u64 = systole_bus::limits::REMEMBERS.as_secs() / 2;
 
@@ -86,8 +54,6 @@ pub(crate) const OPERATOR_STREAMS: usize = 8;
 pub(crate) const EVENT_PACE: Duration = Duration::from_millis(50);
 /// How long records are gathered into one refresh of a page.
 pub(crate) const PAGE_PACE: Duration = Duration::from_millis(150);
-/// How long without an event, or a refresh, however many come: proxies close later.
-pub(crate) const QUIET: Duration = Duration::from_secs(15);
 /// Parts of one processor of which refreshes may have one.
 pub(crate) const REFRESH_SHARE: u32 = 20;
 /// What may be spent at once after a quiet time, as the time that pays for it.
@@ -95,14 +61,6 @@ pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 
 // Who signs in
 
-/// Milliseconds in which a reported source of failed logins is only counted.
-pub(crate) const FAILED_MS: u64 = 60_000;
-/// Sources that are told apart: the rest count under the unspecified address.
-pub(crate) const FAILED_SOURCES: usize = 256;
-/// Wrong tokens of one address at the page to sign in that are looked at at once.
-pub(crate) const GUESSES_AT_ONCE: u64 = 10;
-/// Milliseconds until one more is: some hundred in an hour find no token of 16 characters.
-pub(crate) const GUESS_MS: u64 = 5_000;
 /// Bytes of the body of a stranger: a code or a token, and the address that she wanted.
 pub(crate) const SIGN_IN_BYTES: usize = 8 << 10;
 /// Milliseconds that a code counts.
@@ -197,6 +155,8 @@ pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 pub(crate) const SHOWN_HASH: usize = 16;
 /// Answers to interrupts in one run.
 pub(crate) const ANSWERS: usize = 64;
+/// Sessions in editors of which something is remembered.
+pub(crate) const EDITOR_SESSIONS: usize = 1024;
 /// Messages of a session that an editor is sent when it loads it, the newest.
 pub(crate) const REPLAYED_TURNS: usize = 100;
 /// Kibibytes of messages that clients of open runs are sent again if something of them is taken back, of all and of one.

@@ -15,7 +15,6 @@ use super::reading::{QueryFields, RawFields};
 use super::request_refusals::{
     check_done, read_thread, refuse_crowded, refuse_message, refuse_request, refuse_stopping,
 };
-use super::shared_places::PlaceShortage;
 use systole_api::types::{
     ListedFollowers, OrganismStatus, ThreadCancelled, ThreadEnded, WaitingCancelled, Workers,
     refuse_wide_reading,
@@ -25,6 +24,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_doorway::PlaceShortage;
 use systole_organism::front::OrganismHandle;
 
 /// The routes of this file.

@@ -11,6 +11,7 @@ use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+pub(super) use systole_doorway::describe_unfit_request;
 use systole_organism::waiting::SenderReply;
 
 /// What an operator does about a log that cannot be read for a client.
@@ -26,12 +27,6 @@ pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<St
 pub(super) fn refuse_crowded(words: String) -> Response {
     let refused = refuse_plainly(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     ([(header::RETRY_AFTER, "1")], refused).into_response()
-}
-
-/// A request that cannot be read: a header, a part of the address, or an order.
-pub(super) fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
-    // The general fix of the code refers to the schema of a payload, and there is none.
-    Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
 }
 
 /// An address that cannot be read. Reading records nothing, so only the address is to be fixed.

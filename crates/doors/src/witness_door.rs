@@ -16,10 +16,10 @@ use systole_proof::witness::WitnessAnswer;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::doorway::Doorway;
-use super::visitors::Visitor;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Clock as _;
+use systole_doorway::Doorway;
+use systole_doorway::Visitor;
 use systole_system::clock::WallClock;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use systole_witness::witness_book::WitnessBook;

@@ -18,10 +18,6 @@ use systole_doors::rpc_codes::RPC;
 use systole_organism::runfile::draw_hex;
 use systole_system::system::describe_error;
 
-/// The error for a request that a running organism leaves unanswered.
-const SILENT: &str = "the organism runs and does not answer; systole doctor says which process it is, and once that \
-                      answers, call again with the same key";
-
 /// Finds the door anew, as an organism that was started again has another.
 pub(super) type DoorFinder = Arc<dyn Fn() -> Option<PipeClient> + Send + Sync>;
 
@@ -104,7 +100,10 @@ fn pass_message(screen: Screen, door: &mut PipeClient, find: &DoorFinder, line: 
             Some(messages) => (Some(messages), String::new()),
             None => return,
         },
-        Err(fault) if fault.is_silent => return refuse_request(screen, line, RPC.internal, SILENT),
+        Err(fault) if fault.is_silent => {
+            return refuse_request(screen, line, RPC.internal, &describe_silent(door));
+        }
+        Err(fault) if fault.is_locked => return refuse_request(screen, line, RPC.request, &fault.words),
         Err(fault) if door.door().resumes() => (None, fault.words),
         Err(fault) => return refuse_request(screen, line, RPC.internal, &describe_gone(door, &fault.words)),
     };
@@ -125,10 +124,25 @@ fn show_answer(screen: Screen, line: &str, answer: DoorAnswer) -> Option<AnswerS
         DoorAnswer::Whole(message) if is_answer(line) => {
             screen.say(format!("an answer was not taken: {}", read_fault(&message)));
         }
-        DoorAnswer::Whole(message) => screen.show_document(format!("{}\n", message.trim_end()).as_bytes()),
+        DoorAnswer::Whole(message) => {
+            screen.show_document(format!("{}\n", name_answered(line, message.trim_end())).as_bytes());
+        }
         DoorAnswer::Refused(words) => refuse_request(screen, line, RPC.request, &words),
     }
     None
+}
+
+/// An answer under the id of its request, if the door could not read that.
+fn name_answered(line: &str, message: &str) -> String {
+    let (mut answer, line): (Value, Value) =
+        (serde_json::from_str(message).unwrap_or_default(), serde_json::from_str(line).unwrap_or_default());
+    match (answer.get_mut("id"), line.get("id")) {
+        (Some(id @ Value::Null), Some(own)) => {
+            *id = own.clone();
+            answer.to_string()
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// A message whose answer has begun, or not yet.
@@ -145,15 +159,18 @@ struct OpenCall {
 impl OpenCall {
     /// Passes the answer on. If it breaks off, the rest is had from the organism that goes on, where the door has that.
     fn pass_answer(mut self, begun: Option<AnswerStream>, mut why: String) {
-        let mut next = begun;
+        let (mut next, mut idle) = (begun, 0);
         loop {
             if let Some(messages) = next.take() {
+                let last = self.place.last.clone();
                 match self.pass_stream(messages) {
                     Ok(()) => return,
                     Err(words) => why = words,
                 }
+                idle = if self.place.last == last { idle + 1 } else { 0 };
             }
-            if !self.door.door().resumes() {
+            // An answer that begins again and again, and brings nothing, is none.
+            if !self.door.door().resumes() || idle > limits::IDLE_RETURNS {
                 let words = describe_gone(&self.door, &why);
                 return refuse_request(self.screen, &self.line, RPC.internal, &words);
             }
@@ -199,8 +216,9 @@ impl OpenCall {
             self.door.go_on_at(found);
             match self.door.post_message(&self.line, &self.place) {
                 Ok(answer) => return show_answer(self.screen, &self.line, answer),
-                Err(fault) if fault.is_silent => {
-                    refuse_request(self.screen, &self.line, RPC.internal, SILENT);
+                Err(fault) if fault.is_silent || fault.is_locked => {
+                    let words = if fault.is_silent { describe_silent(&self.door) } else { fault.words };
+                    refuse_request(self.screen, &self.line, RPC.internal, &words);
                     return None;
                 }
                 // It may be about to start.
@@ -214,9 +232,21 @@ impl OpenCall {
 
 /// That no organism runs any more, and what to do.
 fn describe_gone(door: &PipeClient, words: &str) -> String {
-    let then =
-        if door.door().resumes() { "load the session for the rest" } else { "call again with the same key" };
+    let then = describe_rest(door);
     format!("the organism has stopped: {words}; start it again with systole run, and {then}")
+}
+
+/// That a running organism leaves a request unanswered, and what to do.
+fn describe_silent(door: &PipeClient) -> String {
+    let then = describe_rest(door);
+    format!(
+        "the organism runs and does not answer; systole doctor says which process it is, and once that answers, {then}"
+    )
+}
+
+/// How the rest of an answer is had.
+fn describe_rest(door: &PipeClient) -> &'static str {
+    if door.door().resumes() { "load the session for the rest" } else { "call again with the same key" }
 }
 
 /// Whether a line is the host's answer to a form. Nothing answers it.

@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 34] = [
+pub(crate) const CRATES: [CrateArrows; 35] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -86,11 +86,12 @@ pub(crate) const CRATES: [CrateArrows; 34] = [
         ],
         TYPES_AND_RULES,
     ),
+    ("crates/doorway", &["api", "core", "log", "system"], TYPES),
     (
         "crates/doors",
         &[
-            "api", "bus", "core", "export", "follow", "kit", "log", "organism", "proof", "queries", "show",
-            "system", "witness",
+            "api", "bus", "core", "doorway", "export", "follow", "kit", "log", "organism", "proof",
+            "queries", "show", "system", "witness",
         ],
         TYPES_AND_RULES,
     ),
@@ -106,6 +107,7 @@ pub(crate) const CRATES: [CrateArrows; 34] = [
             "conform",
             "core",
             "doors",
+            "doorway",
             "export",
             "follow",
             "http",
@@ -152,6 +154,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
             "crates/organism/src/",
             "crates/client/src/",
             "crates/doors/src/",
+            "crates/doorway/src/",
             "crates/rehearsal/src/",
             "listeners/conform/src/",
             "src/",
@@ -164,7 +167,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
         &["crates/bus/src/", "crates/log/src/nats", "crates/carriers/src/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
-    ("axum", &["crates/doors/src/"]),
+    ("axum", &["crates/doors/src/", "crates/doorway/src/"]),
     ("clap", &["src/cli/", "listeners/conform/src/command"]),
     ("clap_complete", &["src/cli/completions"]),
     ("opentelemetry_proto", &["crates/follow/src/otlp/"]),

@@ -12,8 +12,11 @@ const EMPTY: [&str; 10] =
 
 /// Names that are allowed although they have such a word, because the thing has this name. A foreign
 /// trait requires the function names.
-const CALLED_SO: [&str; 3] =
-    ["tests/mock-model/src/wire.rs", "crates/doors/src/doorway.rs", "listeners/mcp/src/client/hearing.rs"];
+const CALLED_SO: [&str; 3] = [
+    "tests/mock-model/src/wire.rs",
+    "crates/doorway/src/listening.rs",
+    "listeners/mcp/src/client/hearing.rs",
+];
 
 /// Codes of the table that no code path gives out yet, because that part is not built. A code leaves
 /// this list with the change that uses it.

@@ -16,6 +16,7 @@ use crate::runs::id::find_run_id;
 use crate::runs::open_forms::{AnsweredForm, CallForms, CallName};
 use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
 use systole_api::types::ApiReceipt;
+use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
 use systole_system::clock::WallClock;
@@ -165,20 +166,38 @@ impl<'e> RunAsking<'e> {
         }
     }
 
-    /// The questions that an editor without forms is asked as text. Its next prompt is the answer.
-    pub(super) async fn read_questions(&self) -> Result<Option<String>, Box<Refusal>> {
-        if self.editor.shows_forms() {
+    /// What the editor is told if nothing that waits is asked there any more: a question that it shows as text, and what was
+    /// left. The prompt ends with it.
+    pub(super) async fn end_asking(&self) -> Result<Option<String>, Box<Refusal>> {
+        let RunRequests { ids, own } = self.read_requests().await?;
+        if let Some(words) = self.editor.show_question(self.session, &own) {
+            return Ok(Some(words));
+        }
+        let left = |id: &PersonRequestId| {
+            let one = own.iter().find(|one| one.id == *id);
+            one.is_some_and(|one| self.left.contains(&name_request(one)))
+        };
+        if ids.is_empty() || !ids.iter().all(left) {
             return Ok(None);
         }
-        let own = self.read_requests().await?.own;
-        let first = own.iter().find(|one| matches!(one.about, RequestSubject::Question { .. }));
-        Ok(first.map(describe_question))
+        let (ids, page) =
+            (ids.iter().map(ToString::to_string), find_approvals_page(&self.editor.state.addresses));
+        let ids: Vec<String> = ids.collect();
+        Ok(Some(format!(
+            "\n\n{} waits: {page}, or your next message, which goes on with it.",
+            ids.join(", ")
+        )))
     }
 }
 
-/// A question with its choices, for an editor without forms.
-pub(super) fn describe_question(waiting: &WaitingRequest) -> String {
-    format!("\n\n{}\n\nYour next message is the answer.", describe_waiting(waiting, &[]))
+impl AcpEditor {
+    /// The question among these that is shown as text, in an editor without forms. Its next prompt is the answer.
+    pub(super) fn show_question(&self, session: &str, own: &[WaitingRequest]) -> Option<String> {
+        let is_question = |one: &&WaitingRequest| matches!(one.about, RequestSubject::Question { .. });
+        let asked = own.iter().find(is_question).filter(|_| !self.shows_forms())?;
+        self.memory.note_question(&self.place_of(session), name_request(asked));
+        Some(format!("\n\n{}\n\nYour next message is the answer.", describe_waiting(asked, &[])))
+    }
 }
 
 fn describe_waiting(waiting: &WaitingRequest, remarks: &[String]) -> String {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
+use super::AcpDoor;
+use super::memory::{EditorMemory, SessionPlace};
 use crate::http_state::HttpState;
 use crate::rpc::RpcFault;
 use crate::runs::open_forms::OpenForms;
-use crate::shared_places::{PlaceShortage, SharedPlace};
 use systole_core::types::ids::Name;
+use systole_doorway::{PlaceShortage, SharedPlace};
 
 /// The header with the session of `systole acp`. Behind its random digits stands what the editor is able to do.
 pub(super) const SESSION: &str = "acp-session";
@@ -23,6 +25,7 @@ pub(super) struct AcpEditor {
     pub(super) state: Arc<HttpState>,
     pub(super) client: Name,
     pub(super) forms: Arc<OpenForms>,
+    pub(super) memory: Arc<EditorMemory>,
     pub(super) session: String,
     /// The id of the request.
     pub(super) id: Value,
@@ -31,11 +34,12 @@ pub(super) struct AcpEditor {
 impl AcpEditor {
     pub(super) fn new(
         (state, client): (Arc<HttpState>, Name),
-        forms: Arc<OpenForms>,
+        door: &AcpDoor,
         headers: &HeaderMap,
         id: Value,
     ) -> AcpEditor {
-        AcpEditor { state, client, forms, session: AcpEditor::read_session(headers), id }
+        let (forms, memory) = (door.forms.clone(), door.memory.clone());
+        AcpEditor { state, client, forms, memory, session: AcpEditor::read_session(headers), id }
     }
 
     /// The session of a request.
@@ -53,6 +57,12 @@ impl AcpEditor {
         let forms = if has("/elicitation/form") { FORMS } else { "" };
         let notices = if has("/session/notices") { NOTICES } else { "" };
         format!("{base}{forms}{notices}")
+    }
+
+    /// A session in it.
+    pub(super) fn place_of(&self, session: &str) -> SessionPlace {
+        let (client, editor) = (self.client.clone(), self.session.clone());
+        SessionPlace { client, editor, session: session.to_owned() }
     }
 
     /// Whether it shows forms.

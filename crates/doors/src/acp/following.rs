@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::asking::RunAsking;
 use super::editor::AcpEditor;
+use super::memory::OpenPrompt;
 use super::places::{FollowedRun, KnownPlace, SaidAnswers, write_place};
 use super::refuse_with;
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
@@ -24,7 +25,7 @@ use crate::runs::answers::RunFailure;
 use crate::runs::follower::RunFollower;
 use crate::runs::wire_events::{ClientPlace, WireEvent, stream};
 use crate::runs::work::unread;
-use crate::shared_places::SharedPlace;
+use systole_doorway::SharedPlace;
 
 /// A prompt of an editor.
 pub(super) struct FollowedPrompt {
@@ -32,6 +33,9 @@ pub(super) struct FollowedPrompt {
     pub(super) session: String,
     pub(super) runs: Vec<FollowedRun>,
     pub(super) known: Option<KnownPlace>,
+    /// Whether its message was not sent, because a question waits that the editor was not shown.
+    pub(super) is_unsent: bool,
+    pub(super) open: OpenPrompt,
     pub(super) place: SharedPlace,
 }
 
@@ -58,7 +62,7 @@ impl FollowedPrompt {
                 // An editor that has left by now comes again.
                 let _left = send(&to_editor, send_alone(answer)).await;
             }
-            drop(self.place);
+            drop((self.open, self.place));
         };
         let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
         stream(events)
@@ -77,14 +81,27 @@ impl FollowedPrompt {
     /// Follows all runs. Returns the answer to the request; `None` if there is no one to take it.
     async fn follow_all(&self, to_editor: &mpsc::Sender<WireEvent>) -> Result<Option<Value>, Box<Refusal>> {
         let mut end = FollowEnd::Left;
-        for run in &self.runs {
+        if self.is_unsent {
+            self.say("(Your message was not sent: a question waits here first.)", to_editor).await;
+        }
+        for (at, run) in self.runs.iter().enumerate() {
             let known = self.known.as_ref().filter(|known| known.seq == run.receipt.seq);
             if !self.begin_behind(run, to_editor).await {
                 return Ok(None);
             }
             end = self.follow(run, known.map(|known| (known.place, known.said)), to_editor).await?;
-            if !matches!(end, FollowEnd::Ended(_)) {
-                break;
+            match &end {
+                // What is wrong with the last one is the answer.
+                FollowEnd::Ended(RunEnd::Failed(RunFailure { code, words })) if at + 1 < self.runs.len() => {
+                    self.say(&format!("({code}: {words})\n\n"), to_editor).await;
+                }
+                FollowEnd::Ended(_) => {}
+                FollowEnd::Asks => {
+                    let place = self.editor.place_of(&self.session);
+                    self.editor.memory.note_untold(&place, run.receipt.seq);
+                    break;
+                }
+                FollowEnd::Left => break,
             }
         }
         let thread = self.runs.last().map(|run| run.receipt.thread.as_str());
@@ -147,6 +164,9 @@ impl FollowedPrompt {
                     if !self.ask_person(&mut asking, &writer, to_editor).await? {
                         return Ok(FollowEnd::Left);
                     }
+                    if run.is_quiet() && self.end_asking(&asking, to_editor).await? {
+                        return Ok(FollowEnd::Asks);
+                    }
                     continue;
                 }
                 () = to_editor.closed() => return Ok(FollowEnd::Left),
@@ -159,15 +179,30 @@ impl FollowedPrompt {
                     }
                 }
                 RunEvent::Quiet => {
-                    if let Some(words) = asking.read_questions().await? {
-                        let update = write_chunk("agent_message_chunk", &words, None);
-                        let _left = send(to_editor, send_alone(write_update(&self.session, &update))).await;
+                    if self.end_asking(&asking, to_editor).await? {
                         return Ok(FollowEnd::Asks);
                     }
                 }
                 _ => writer.take_event(editor, placed),
             }
         }
+    }
+
+    /// Tells the editor what waits, if nothing of it is asked there any more. Returns whether the prompt ends with that.
+    async fn end_asking(
+        &self,
+        asking: &RunAsking<'_>,
+        to_editor: &mpsc::Sender<WireEvent>,
+    ) -> Result<bool, Box<Refusal>> {
+        let Some(words) = asking.end_asking().await? else { return Ok(false) };
+        self.say(&words, to_editor).await;
+        Ok(true)
+    }
+
+    /// Says something in the session. An editor that has left by now reads it when it loads the session.
+    async fn say(&self, words: &str, to_editor: &mpsc::Sender<WireEvent>) {
+        let update = write_chunk("agent_message_chunk", words, None);
+        let _left = send(to_editor, send_alone(write_update(&self.session, &update))).await;
     }
 
     /// Asks the editor what waits now. Returns whether it is still there.

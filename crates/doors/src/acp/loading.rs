@@ -5,13 +5,11 @@ use axum::http::HeaderMap;
 use serde_json::json;
 use systole_core::types::ids::CallPath;
 use systole_core::types::refusal::Refusal;
-use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::CallPlace;
 use systole_queries::transcript::TranscriptTurn;
 use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 
-use super::asking::describe_question;
 use super::editor::AcpEditor;
 use super::following::send;
 use super::params::AcpParams;
@@ -61,7 +59,7 @@ impl AcpEditor {
         let (session, found) = (read_id(params)?, self.find_session(params).await?);
         let mut asked = Vec::new();
         for turn in found.list_open(&self.client) {
-            let waiting = self.describe_open(turn).await.map_err(|refusal| refuse_with(&refusal))?;
+            let waiting = self.describe_open(session, turn).await.map_err(|refusal| refuse_with(&refusal))?;
             asked.extend(waiting.map(|words| write_update(session, &write_chunk(AGENT, &words, None))));
         }
         let answer = rpc::build_result(&self.id, &json!({}));
@@ -98,7 +96,7 @@ impl AcpEditor {
             events.push(update(USER, &asked, Some(&message)));
             if turn.end.is_some() {
                 events.extend(self.replay_run(session, turn, place).await?);
-            } else if let Some(words) = self.describe_open(turn).await? {
+            } else if let Some(words) = self.describe_open(session, turn).await? {
                 events.push(update(AGENT, &words, None));
             } else {
                 events.push(update(
@@ -140,10 +138,14 @@ impl AcpEditor {
         Ok(events)
     }
 
-    /// What an open run waits for, as a text, if the next prompt is the answer.
-    async fn describe_open(&self, turn: &TranscriptTurn) -> Result<Option<String>, Box<Refusal>> {
+    /// What an open run waits for, as a text, if the next prompt is the answer. The next prompt goes on with the run.
+    async fn describe_open(
+        &self,
+        session: &str,
+        turn: &TranscriptTurn,
+    ) -> Result<Option<String>, Box<Refusal>> {
         let own = RunRequests::read(&self.state, &self.client, &read_receipt(&turn.asked)).await?.own;
-        let is_question = |one: &&WaitingRequest| matches!(one.about, RequestSubject::Question { .. });
-        Ok(own.iter().find(is_question).filter(|_| !self.shows_forms()).map(describe_question))
+        self.memory.note_untold(&self.place_of(session), turn.asked.1.header.seq);
+        Ok(self.show_question(session, &own))
     }
 }

@@ -1,13 +1,14 @@
 //! The door for editors: `systole acp` posts what an editor writes to it, line by line, in the Agent Client Protocol,
 //! version 1. A session is a thread, and a prompt is a message with all that follows.
 //!
-//! It keeps nothing but the requests to the editor that are open. Behind each update with an id the rest can be had, also
+//! It keeps nothing but the requests to the editor that are open, and what it remembers of a session for its comfort. Behind each update with an id the rest can be had, also
 //! after a restart: the prompt is posted again under the same key.
 
 mod asking;
 mod editor;
 mod following;
 mod loading;
+mod memory;
 mod params;
 mod places;
 mod prompts;
@@ -37,6 +38,7 @@ use super::runs::work::{finish_work, read_blocking};
 use crate::limits;
 use asking::read_answer;
 use editor::{AcpEditor, SESSION};
+use memory::EditorMemory;
 use params::AcpParams;
 use sessions::stop_session;
 use systole_core::types::client::ClientDoor;
@@ -48,7 +50,7 @@ use systole_queries::run_events::RunId;
 /// The version of the protocol.
 const VERSION: u64 = 1;
 
-/// The door. Its state are the requests to editors that are open.
+/// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {
     paths: &["/acp"],
     routes: &[list_routes],
@@ -61,6 +63,7 @@ fn list_routes() -> Vec<DoorRoute> {
     let bounds = AcpDoor {
         seats: BodySeats::new(limits::OWN_CHAT_BODIES, limits::CHAT_BODIES),
         forms: Arc::default(),
+        memory: Arc::default(),
     };
     route.service = route.service.layer(Extension(Arc::new(bounds)));
     vec![route]
@@ -70,6 +73,7 @@ fn list_routes() -> Vec<DoorRoute> {
 struct AcpDoor {
     seats: BodySeats,
     forms: Arc<OpenForms>,
+    memory: Arc<EditorMemory>,
 }
 
 /// Why a request of an editor has no result.
@@ -101,7 +105,7 @@ async fn post_message(
     };
     let bytes = match read {
         Ok(bytes) => bytes,
-        Err(UnreadBody::TooLarge(refused)) => return refuse_with(&refused.refusal).build_response(None),
+        Err(UnreadBody::TooLarge(refused)) => return refuse_request(refused.refusal.message),
         Err(UnreadBody::Broken(words)) => return refuse_request(words),
         Err(UnreadBody::TooSlow) => return refuse_request("the body came too slowly"),
     };
@@ -119,7 +123,7 @@ async fn post_message(
     let Some(id) = message.id else {
         return take_notification((&state, &client), &message.method, &message.params).await;
     };
-    let editor = AcpEditor::new((state, client), door.forms.clone(), &headers, id.clone());
+    let editor = AcpEditor::new((state, client), &door, &headers, id.clone());
     let answer = async {
         let AcpParams { prompt, mcp_servers, cursor, .. } = &message.params;
         let params = &message.params;

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::editor::AcpEditor;
 use super::following::FollowedPrompt;
+use super::memory::SessionPlace;
 use super::params::AcpParams;
 use super::places::{FollowedRun, KnownPlace, read_again};
 use super::sessions::read_id;
@@ -16,10 +18,10 @@ use crate::inbound::choose_key;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;
 use crate::rpc::RpcFault;
-use crate::runs::decisions::{DecisionPlace, RequestDecision};
+use crate::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
 use crate::runs::follower::RunFollower;
 use crate::runs::id::read_receipt;
-use crate::runs::requests::RunRequests;
+use crate::runs::requests::{RunRequests, name_request};
 use crate::runs::said_files::{SaidFile, SaidText, takes_files, write_said};
 use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::send_message;
@@ -45,6 +47,12 @@ pub(super) fn takes_pictures(organism: &Composition) -> bool {
     entry.is_some_and(takes_files)
 }
 
+/// A fence that no line of a text ends.
+fn find_fence(text: &str) -> String {
+    let runs = text.split(|one: char| one != '`').map(str::len);
+    "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
+}
+
 /// The text of a prompt, and its files.
 fn read_prompt(parts: &[Value]) -> Result<SaidText, RpcFault> {
     if parts.len() > limits::CHAT_MESSAGES {
@@ -60,13 +68,16 @@ fn read_prompt(parts: &[Value]) -> Result<SaidText, RpcFault> {
             RpcFault::refuse_params(format!("params.prompt[{at}], of type {kind:?}, {why}"))
         };
         let uri = text_at("/resource/uri").or(text_at("/uri")).unwrap_or_default();
-        let path = uri.strip_prefix("file://").unwrap_or(uri);
+        let path = percent_decode_str(uri.strip_prefix("file://").unwrap_or(uri)).decode_utf8_lossy();
         let name = path.rsplit('/').next().map(str::to_owned);
         match kind {
             "text" => texts.push(text_at("/text").ok_or_else(|| refuse("has no text"))?.to_owned()),
             "resource_link" => texts.push(format!("\n[{path}]\n")),
             "resource" => match (text_at("/resource/text"), text_at("/resource/blob")) {
-                (Some(text), _) => texts.push(format!("\n[{path}]\n```\n{text}\n```\n")),
+                (Some(text), _) => {
+                    let fence = find_fence(text);
+                    texts.push(format!("\n[{path}]\n{fence}\n{text}\n{fence}\n"));
+                }
                 (None, Some(blob)) => files.push(SaidFile::read(blob, name).map_err(|why| refuse(&why))?),
                 (None, None) => return Err(refuse("has neither text nor blob")),
             },
@@ -93,38 +104,47 @@ impl AcpEditor {
         let sent = headers.get(KEY).and_then(|key| key.to_str().ok()).map(str::to_owned);
         let key = choose_key(sent).map_err(RpcFault::refuse_params)?;
         let found = self.find_session(params).await?;
-        let place = self.take_place()?;
+        let (place, memory) = (self.place_of(&session), self.memory.clone());
+        let open = memory.open_prompt(&place, &key).ok_or_else(|| {
+            RpcFault::refuse_request(
+                "a prompt of this session is still open: cancel it, or wait for its answer",
+            )
+        })?;
+        let seat = self.take_place()?;
         let from = known.as_ref().map(|known| known.seq);
         let again = read_again(headers);
         // What has begun to be sent is kept.
         let work = async move {
             let runs = match found.find_run(&self.client, &key).map(|turn| turn.asked.1.header.seq) {
-                Some(own) => list_again(&self, &found, own, from.unwrap_or_default()),
+                Some(own) => SentPrompt::of_runs(list_again(&self, &found, own, from.unwrap_or_default())),
                 None => match self.find_answered(&found, &said, (from, again)).await? {
-                    Some(answered) => vec![answered],
-                    None => self.send_prompt(&found, &said, &key).await?,
+                    Some(answered) => SentPrompt::of_runs(vec![answered]),
+                    None => self.send_prompt((&found, &place), &said, &key).await?,
                 },
             };
             Ok((self, runs))
         };
         let sent: Result<_, Box<Refusal>> = finish_work(work).await;
-        let (editor, runs) = sent.map_err(|refusal| refuse_with(&refusal))?;
-        let prompt = FollowedPrompt { editor, session, runs, known, place };
+        let (editor, SentPrompt { runs, is_unsent }) = sent.map_err(|refusal| refuse_with(&refusal))?;
+        if runs.is_empty() {
+            return Err(RpcFault::refuse_params("Last-Event-ID: the session has no such update"));
+        }
+        let prompt = FollowedPrompt { editor, session, runs, known, is_unsent, open, place: seat };
         Ok(prompt.answer())
     }
 
-    /// Sends a prompt. Returns the runs that are followed for it, the own one last.
+    /// Sends a prompt. Its own run is the last of those that are followed.
     async fn send_prompt(
         &self,
-        found: &SaidThread,
+        (found, place): (&SaidThread, &SessionPlace),
         said: &SaidText,
         key: &Key,
-    ) -> Result<Vec<FollowedRun>, Box<Refusal>> {
+    ) -> Result<SentPrompt, Box<Refusal>> {
         let open: Vec<&TranscriptTurn> = found.list_open(&self.client).collect();
         if !self.shows_forms()
-            && let Some(answered) = self.answer_question(found, &open, said).await?
+            && let Some(answered) = self.answer_question((found, place), &open, said).await?
         {
-            return Ok(vec![answered]);
+            return Ok(answered);
         }
         let organism = self.state.front.composition().clone();
         let entry = find_entry(&organism, self)?;
@@ -132,8 +152,12 @@ impl AcpEditor {
         let message = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
         let (document, address) = (message.document.clone(), found.address.clone());
         let receipt = send_message(&self.state, &self.client, (entry, document), (key, address)).await?;
-        let earlier = open.iter().map(|turn| FollowedRun::of_run(read_receipt(&turn.asked)));
-        Ok(earlier.chain([FollowedRun::of_run(receipt)]).collect())
+        let untold = self.memory.take_untold(place);
+        let is_earlier =
+            |turn: &&TranscriptTurn| turn.end.is_none() || untold.contains(&turn.asked.1.header.seq);
+        let earlier = found.list_own(&self.client).filter(is_earlier);
+        let earlier = earlier.map(|turn| FollowedRun::of_run(read_receipt(&turn.asked)));
+        Ok(SentPrompt::of_runs(earlier.chain([FollowedRun::of_run(receipt)]).collect()))
     }
 
     /// The run that goes on with a prompt that was an answer and is posted again: the one that the editor names, or the
@@ -176,20 +200,29 @@ impl AcpEditor {
         Ok(told.await?.map(|told| FollowedRun { receipt, told }))
     }
 
-    /// Answers the question that an open run waits for in words, if one does.
+    /// Answers the question that an open run waits for in words, if one does. One that the editor was not shown is shown.
     async fn answer_question(
         &self,
-        found: &SaidThread,
+        (found, place): (&SaidThread, &SessionPlace),
         open: &[&TranscriptTurn],
         said: &SaidText,
-    ) -> Result<Option<FollowedRun>, Box<Refusal>> {
+    ) -> Result<Option<SentPrompt>, Box<Refusal>> {
         for turn in open {
-            let own = RunRequests::read(&self.state, &self.client, &read_receipt(&turn.asked)).await?.own;
+            let receipt = read_receipt(&turn.asked);
+            let own = RunRequests::read(&self.state, &self.client, &receipt).await?.own;
             let Some(asked) = own.into_iter().find(|one| one.kind() == RequestKind::Question) else {
                 continue;
             };
+            if !self.memory.has_shown(place, &name_request(&asked)) {
+                let runs = vec![FollowedRun::of_run(receipt)];
+                return Ok(Some(SentPrompt { runs, is_unsent: true }));
+            }
+            if !said.files.is_empty() {
+                let words = "an answer to a question is a text, without files";
+                return Err(Box::new(describe_unfit_request(words)));
+            }
             let words = said.text.trim().to_owned();
-            let place = DecisionPlace {
+            let decided_at = DecisionPlace {
                 messages: found.list_messages(&self.client),
                 is_shown: &|waiting: &WaitingRequest| waiting.hash == asked.hash,
                 fix: String::new(),
@@ -197,10 +230,25 @@ impl AcpEditor {
                 only_checks: false,
             };
             let decision = RequestDecision::new(DecisionOutcome::Chosen, asked.id, words);
-            let decided = decision.decide(&self.state, &self.client, place).await?;
-            return Ok(Some(FollowedRun { receipt: decided.receipt, told: decided.told }));
+            let DecidedRun { receipt, told } = decision.decide(&self.state, &self.client, decided_at).await?;
+            self.memory.note_told(place, receipt.seq);
+            return Ok(Some(SentPrompt::of_runs(vec![FollowedRun { receipt, told }])));
         }
         Ok(None)
+    }
+}
+
+/// What became of a prompt.
+struct SentPrompt {
+    /// The runs that are followed for it.
+    runs: Vec<FollowedRun>,
+    /// Whether its message was not sent, because a question waits that the editor was not shown.
+    is_unsent: bool,
+}
+
+impl SentPrompt {
+    fn of_runs(runs: Vec<FollowedRun>) -> SentPrompt {
+        SentPrompt { runs, is_unsent: false }
     }
 }
 
@@ -222,7 +270,7 @@ fn list_again(editor: &AcpEditor, found: &SaidThread, own: u64, from: u64) -> Ve
     let is_followed = |turn: &&TranscriptTurn| {
         let seq = turn.asked.1.header.seq;
         let was_open = turn.end.as_ref().is_none_or(|(_, end)| end.header.seq > own);
-        seq >= from && (seq == own || (seq < own && was_open))
+        seq >= from && (seq == own || (seq < own && (was_open || seq == from)))
     };
     let turns = found.list_own(&editor.client).filter(is_followed);
     turns.map(|turn| FollowedRun::of_run(read_receipt(&turn.asked))).collect()

@@ -60,7 +60,7 @@ pub(super) async fn find_session(
             format!("no session of yours has the id {shown:?}; session/list has those that there are");
         RpcFault::with_code(RPC.no_resource, words, None)
     };
-    let is_thread = ThreadId::parse(id).is_ok();
+    let is_thread = ThreadId::parse(id).is_ok_and(|thread| thread.parent().is_none());
     if !is_thread && !is_drawn(state.front.composition(), client, id) {
         return Err(missing());
     }
@@ -87,23 +87,29 @@ pub(super) async fn stop_session(
 
 /// Whether a folder is one that the organism works on, or lies in one.
 fn is_within(folders: &[WorkFolder], cwd: &Path) -> bool {
-    let cwd = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-    folders.is_empty() || folders.iter().any(|folder| cwd.starts_with(&folder.root))
+    let is_below = |cwd: &Path| folders.iter().any(|folder| cwd.starts_with(&folder.root));
+    folders.is_empty() || std::fs::canonicalize(cwd).is_ok_and(|cwd| is_below(&cwd))
+}
+
+fn check_absolute(cwd: &str) -> Result<(), RpcFault> {
+    if Path::new(cwd).is_absolute() {
+        return Ok(());
+    }
+    let shown: String = cwd.chars().take(limits::RESOURCE_URI).collect();
+    Err(RpcFault::refuse_params(format!("params.cwd is {shown:?}, which is no absolute path")))
 }
 
 /// Refuses a session in a folder that the organism does not work on.
 pub(super) fn check_folder(organism: &Composition, params: &AcpParams) -> Result<(), RpcFault> {
     let refuse = |words: String| Err(RpcFault::refuse_params(words));
     let Some(cwd) = &params.cwd else { return refuse("params.cwd is missing".to_owned()) };
-    if !Path::new(cwd).is_absolute() {
-        let shown: String = cwd.chars().take(limits::RESOURCE_URI).collect();
-        return refuse(format!("params.cwd is {shown:?}, which is no absolute path"));
-    }
+    check_absolute(cwd)?;
     let folders = list_work_folders(organism);
     if is_within(&folders, Path::new(cwd)) {
         return Ok(());
     }
-    let roots: Vec<String> = folders.iter().map(|folder| folder.root.display().to_string()).collect();
+    let mut roots: Vec<String> = folders.iter().map(|folder| folder.root.display().to_string()).collect();
+    roots.dedup();
     let shown: String = cwd.chars().take(limits::RESOURCE_URI).collect();
     refuse(format!("params.cwd is {shown:?}; this organism works in {}: open that", roots.join(", ")))
 }
@@ -120,6 +126,7 @@ impl AcpEditor {
         // The log has no folder of a session: all are in the one that the organism works on.
         let folder = folders.first().map_or_else(|| "/".to_owned(), |one| one.root.display().to_string());
         let cwd = params.cwd.clone().unwrap_or(folder);
+        check_absolute(&cwd)?;
         if !is_within(&folders, Path::new(&cwd)) {
             return Ok(self.answer_with(&json!({"sessions": []})));
         }
@@ -151,7 +158,9 @@ impl AcpEditor {
         let mut rows = read.await.map_err(|refusal| refuse_with(&refusal))?;
         let has_more = rows.len() > limits::RESOURCES;
         rows.truncate(limits::RESOURCES);
-        let sessions: Vec<Value> = rows.iter().map(|row| show_session(row, &cwd)).collect();
+        let organism = self.state.front.composition();
+        let is_own = |id: &str| is_drawn(organism, &self.client, id);
+        let sessions: Vec<Value> = rows.iter().map(|row| show_session(row, &cwd, is_own)).collect();
         let next = rows.last().filter(|_| has_more).map(|last| last.position.to_string());
         let mut listed = json!({"sessions": sessions});
         if let Some((fields, next)) = listed.as_object_mut().zip(next) {
@@ -161,8 +170,8 @@ impl AcpEditor {
     }
 }
 
-fn show_session(row: &RootRow, cwd: &str) -> Value {
-    let id = row.name.strip_prefix(NAMED).unwrap_or(&row.thread);
+fn show_session(row: &RootRow, cwd: &str, is_own: impl Fn(&str) -> bool) -> Value {
+    let id = row.name.strip_prefix(NAMED).filter(|id| is_own(id)).unwrap_or(&row.thread);
     let about = if row.subject.is_empty() {
         format!("<{}> to {}", row.element, row.entry)
     } else {

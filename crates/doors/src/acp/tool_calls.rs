@@ -1,6 +1,6 @@
 //! The calls below a prompt as the tool calls of an editor: what each is, which files it is about, and what it changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -103,7 +103,7 @@ impl ToolCalls {
             show_order(&mut call, &folder.root, order);
         } else if let Some(folder) = folder {
             let paths = ["path", "file_path"].iter().filter_map(|name| find_text(&call.input, name));
-            call.locations = paths.map(|path| json!({"path": join(&folder.root, path)})).collect();
+            call.locations = paths.map(|path| json!({"path": folder.root.join(path)})).collect();
         }
         call
     }
@@ -119,15 +119,11 @@ fn show_order(call: &mut ToolCall, root: &Path, order: OrderedChange) {
         call.kind = "execute";
     }
     for piece in pieces {
-        let path = join(root, &piece.path);
+        let path = root.join(&piece.path);
         call.locations.push(json!({"path": path, "line": piece.line}));
         let diff = json!({"type": "diff", "path": path, "oldText": piece.was, "newText": piece.now});
         call.content.push(diff);
     }
-}
-
-fn join(root: &Path, path: &str) -> PathBuf {
-    root.join(path)
 }
 
 /// A text of a payload's JSON form, in its root or among its attributes.

@@ -57,7 +57,7 @@ pub(super) struct UpdateWriter {
     /// The id behind which the editor goes on.
     last: String,
     pub(super) calls: ToolCalls,
-    answer: String,
+    place: CallPlace,
     said: SaidAnswers,
     has_said: bool,
     thought: SaidThought,
@@ -81,8 +81,8 @@ impl UpdateWriter {
             session: session.to_owned(),
             seq,
             last: known.map(|known| known.cursor.to_string()).unwrap_or_default(),
-            answer: name_run(&run),
-            calls: ToolCalls::new(organism.clone(), run),
+            calls: ToolCalls::new(organism.clone(), run.clone()),
+            place: run,
             organism,
             said: said.unwrap_or_default(),
             has_said: known.is_some_and(|known| known.cursor.has_open_text()),
@@ -133,6 +133,8 @@ impl UpdateWriter {
                 }
             }
             RunEvent::Called { at, to, record } => {
+                // What was said before a call is no other answer.
+                self.said.is_anew = false;
                 let call = self.calls.describe(&at, &to, &record.1.body);
                 if call.has_content() {
                     self.shown.insert(at);
@@ -142,6 +144,9 @@ impl UpdateWriter {
                     fields.insert("sessionUpdate".to_owned(), "tool_call".into());
                 }
                 return vec![update];
+            }
+            RunEvent::Words(SpokenWords { at, words, is_whole: true, .. }) if at == self.place => {
+                return vec![write_chunk("agent_thought_chunk", &format!("{words}\n"), None)];
             }
             RunEvent::Words(SpokenWords { at, words, is_whole: true, .. }) => {
                 return vec![self.write_progress(&at, "in_progress", Some(&words))];
@@ -162,9 +167,10 @@ impl UpdateWriter {
         let words =
             if std::mem::take(&mut self.said.is_anew) { format!("{ANEW}{words}") } else { words.to_owned() };
         self.has_said = true;
+        let answer = name_run(&self.place);
         let message = match self.said.retracted {
-            0 => self.answer.clone(),
-            times => format!("{}~{times}", self.answer),
+            0 => answer,
+            times => format!("{answer}~{times}"),
         };
         write_chunk("agent_message_chunk", &words, Some(&message))
     }

@@ -10,8 +10,8 @@ use crate::http_state::HttpState;
 use crate::runs::id::read_receipt;
 use crate::runs::said_threads::{SaidThread, read_run_name};
 use crate::runs::sending::stop_run;
-use crate::shared_places::{PlaceShortage, SharedPlace};
 use systole_core::types::ids::Name;
+use systole_doorway::{PlaceShortage, SharedPlace};
 
 /// The parts of a path.
 pub(super) type PathParts<T> = Result<Path<T>, PathRejection>;

@@ -18,10 +18,10 @@ use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::wire_events::{ClientPlace, EventText, WireEvent, stream};
 use crate::runs::work::unread;
-use crate::shared_places::SharedPlace;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::SharedPlace;
 
 /// A run of a client.
 pub(super) struct OpenRun {

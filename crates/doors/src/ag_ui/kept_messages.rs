@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::fault::RunFault;
 use crate::limits;
-use crate::shared_places::ClientPlaces;
 use systole_core::types::ids::Name;
+use systole_doorway::ClientPlaces;
 
 /// Room for the messages of open runs.
 pub(super) struct MessageRoom {

@@ -32,13 +32,13 @@ use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::sending::send_message;
 use crate::runs::work::finish_work;
-use crate::shared_places::SharedPlace;
 use systole_api::types::ApiReceipt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
+use systole_doorway::SharedPlace;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
 

@@ -17,9 +17,9 @@ use super::guard::SECRET;
 use super::page_request::PageRequest;
 use super::signing_in::local;
 use crate::http_state::{Caller, HttpState};
-use crate::visitors::Visitor;
 use systole_core::types::client::ClientDoor;
 use systole_core::types::ids::Name;
+use systole_doorway::Visitor;
 
 /// Why a change is not made.
 const NEEDED: Unconfirmed = Unconfirmed {

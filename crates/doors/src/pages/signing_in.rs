@@ -24,7 +24,6 @@ use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
 use crate::request_refusals::{refuse_crowded, refuse_message, refuse_plainly};
-use crate::visitors::Visitor;
 use systole_api::types::SignInCode;
 use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
@@ -32,6 +31,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::Visitor;
 use systole_system::clock::WallClock;
 
 /// Why a sign-in failed, for the person who tries again.

@@ -58,9 +58,7 @@ pub(crate) async fn take_answer(
         Some("decline") => RequestDecision::new(DecisionOutcome::Rejected, request, DECLINED.to_owned()),
         Some("cancel") => return Ok(FormEnd::Left),
         _ => {
-            return Err(format!(
-                "the answer to {request} has none of the actions accept, decline and cancel"
-            ));
+            return Err(format!("the answer to {request} is none of those that it has"));
         }
     };
     let messages = ThreadId::parse(&receipt.thread).map(|thread| vec![(thread, receipt.seq)]);

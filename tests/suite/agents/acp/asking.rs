@@ -63,8 +63,15 @@ fn g13_a_question_is_a_form_where_the_editor_shows_forms() {
     let (_, asked) = editor.next_request();
     editor.answer(&asked, &json!({"action": "cancel"}));
     let id = asked["params"]["_meta"]["systole/request"].as_str().unwrap().to_owned();
+    let (told, end) = editor.end(prompt);
+    assert!(answered(&told).contains(&format!("{id} waits: http://")), "{told:?}");
+    assert_eq!(reason(&end), "end_turn");
     assert_eq!(systole(folder.path(), &["choose", &id, "window"]).code, Some(0));
-    assert_eq!(answered(&editor.end(prompt).0), "chosen: window");
+    let prompt = editor.prompt(&book("Eve"));
+    let (rest, asked) = editor.next_request();
+    assert_eq!(answered(&rest), "chosen: window", "what was decided elsewhere comes with the next prompt");
+    editor.answer(&asked, &json!({"action": "accept", "content": {"choice": "door"}}));
+    assert_eq!(answered(&editor.end(prompt).0), "chosen: door");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -93,6 +100,12 @@ fn g13_without_forms_the_next_prompt_answers_a_question() {
         assert!(answered(&shown).contains("Which table for Ben?"), "{method}: {shown:?}");
         assert_eq!(end["result"], json!({}));
     }
+    let prompt = json!([
+        {"type": "text", "text": "door"},
+        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+    ]);
+    let refused = editor.ask("session/prompt", &json!({"sessionId": editor.session, "prompt": prompt}));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("without files"), "{refused}");
     let prompt = editor.prompt(" door\n");
     let (after, end) = editor.end(prompt);
     assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
@@ -106,34 +119,37 @@ fn g13_an_answer_that_is_posted_again_is_no_second_message() {
     let mut editor = Editor::in_session(folder.path(), &json!({}));
     let prompt = editor.prompt(&book("Ben"));
     editor.end(prompt);
+    let resume = json!({"sessionId": editor.session, "cwd": "/", "mcpServers": []});
+    let resume = json!({"jsonrpc": "2.0", "id": 6, "method": "session/resume", "params": resume}).to_string();
     let run = run_file(folder.path());
     let token = run.guests.acp.as_ref().unwrap().secret();
     let bearer = format!("Bearer {token}");
     let prompt = json!([{"type": "text", "text": "door"}]);
     let params = json!({"sessionId": editor.session, "prompt": prompt});
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "session/prompt", "params": params}).to_string();
-    let post = |more: &[(&str, &str)]| {
-        let mut headers = vec![
-            ("authorization", bearer.as_str()),
-            ("idempotency-key", "k1"),
-            ("content-type", "application/json"),
-        ];
+    let post = |body: &str, more: &[(&str, &str)]| {
+        let mut headers =
+            vec![("authorization", bearer.as_str()), ("idempotency-key", "k1"), ("acp-session", "other")];
         headers.extend(more);
-        ask_as(&run, "POST", "/acp", &headers, &body).body
+        ask_as(&run, "POST", "/acp", &headers, body).body
     };
-    let first = post(&[]);
+    // An answer to a question that this editor was not shown is none.
+    let early = post(&body, &[]);
+    assert!(early.contains("not sent") && early.contains("Which table for Ben?"), "{early}");
+    assert!(post(&resume, &[]).contains("Which table for Ben?"));
+    let first = post(&body, &[]);
     assert!(first.contains("chosen: door") && first.contains("end_turn"), "{first}");
     // The answer broke off behind its first id, or before it.
     let id = first.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
     assert!(id.contains('@'), "{first}");
     for more in [vec![("last-event-id", id.trim()), ("acp-again", "5")], vec![("acp-again", "60000")]] {
-        let again = post(&more);
+        let again = post(&body, &more);
         assert!(again.contains("chosen: door") && again.contains("end_turn"), "{more:?}: {again}");
     }
     let log = systole(folder.path(), &["log", "@last"]).stdout;
     assert_eq!(log.matches("<book>").count(), 1, "{log}");
     // What was said before the prompt was first posted is no answer to it.
-    let other = post(&[("acp-again", "0")]);
+    let other = post(&body, &[("acp-again", "0")]);
     assert!(other.contains("takes no text"), "{other}");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
@@ -148,7 +164,10 @@ fn g13_what_is_decided_elsewhere_is_taken_back_and_an_answer_counts_for_what_was
     // An answer that is none of the options, and one to another hash, change nothing.
     editor.choose(&first, "for-ever");
     let (_, again) = editor.next_request();
-    assert!(again["params"]["toolCall"]["content"].to_string().contains("none of the actions"), "{again}");
+    assert!(
+        again["params"]["toolCall"]["content"].to_string().contains("none of those that it has"),
+        "{again}"
+    );
     let id = again["id"].as_str().unwrap();
     let hash = id.split('/').nth(1).unwrap().split('.').nth(1).unwrap();
     let forged = json!({"id": id.replace(hash, "0000000000000000")});
@@ -202,6 +221,50 @@ fn g13_only_who_may_decide_is_asked() {
     assert!(approvals(folder.path()).contains("<pay>"), "it still waits");
     editor.choose(&asked, "allow");
     assert_eq!(answered(&editor.end(prompt).0), "Ada1200");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_what_a_person_left_ends_the_prompt_and_is_asked_with_the_next() {
+    let (folder, organism) = doors("bank");
+    let mut editor = Editor::in_session(folder.path(), &json!({}));
+    let prompt = editor.prompt(&pay());
+    let (_, asked) = editor.next_request();
+    editor.answer(&asked, &json!({"outcome": {"outcome": "cancelled"}}));
+    let (told, end) = editor.end(prompt);
+    assert_eq!(reason(&end), "end_turn");
+    assert!(
+        answered(&told).contains("a1 waits: http://") && answered(&told).contains("goes on with it"),
+        "{told:?}"
+    );
+    let prompt = editor.prompt(&pay());
+    let (_, first) = editor.next_request();
+    assert_eq!(first["params"]["_meta"], asked["params"]["_meta"], "the earlier one first");
+    editor.choose(&first, "reject");
+    let (between, second) = editor.next_request();
+    assert!(answered(&between).contains("declined, without a note"), "{between:?}");
+    editor.choose(&second, "allow");
+    let (after, end) = editor.end(prompt);
+    assert_eq!((answered(&after).as_str(), reason(&end)), ("Ada1200", "end_turn"));
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_an_organism_that_comes_back_at_the_same_address_is_found_with_its_new_token() {
+    let (folder, organism) = doors("bank");
+    let mut editor = Editor::in_session(folder.path(), &json!({}));
+    let prompt = editor.prompt(&pay());
+    editor.next_request();
+    let listen = format!("console.listen={}", run_file(folder.path()).address);
+    organism.signal(rustix::process::Signal::KILL);
+    organism.end();
+    let organism = Running::organism_set(folder.path(), &["--set", &listen], &TOKENS);
+    let (_, asked) = editor.next_request();
+    editor.choose(&asked, "allow");
+    assert_eq!(answered(&editor.end(prompt).0), "Ada1200");
+    assert!(editor.ask("session/list", &json!({}))["result"]["sessions"].is_array());
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }

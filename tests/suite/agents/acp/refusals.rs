@@ -22,6 +22,7 @@ fn g13_bad_requests_are_errors_that_say_what_to_do() {
     for (cwd, words) in [
         (json!(outside), root.to_str().unwrap()),
         (json!(folder.path()), root.to_str().unwrap()),
+        (json!(root.join("nothing/../../..")), root.to_str().unwrap()),
         (json!("project"), "no absolute path"),
         (Value::Null, "cwd is missing"),
     ] {
@@ -46,10 +47,17 @@ fn g13_bad_requests_are_errors_that_say_what_to_do() {
         ("nothing", json!([text("a")]), -32002, "session/list"),
         (&unknown, json!([text("a")]), -32002, "no session of yours"),
         ("sess-0123456789ab", json!([text("a")]), -32002, "no session of yours"),
+        ("sess-0123456789ab.1", json!([text("a")]), -32002, "no session of yours"),
     ] {
         let answer = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
         let (found, message) = refused(&answer);
         assert!(found == code && message.contains(words), "{found}: {message}");
+    }
+    let listed = editor.ask("session/list", &json!({"cwd": "project"}));
+    assert!(refused(&listed).1.contains("no absolute path"), "{listed}");
+    for (cursor, words) in [("x", "no such page"), ("-1", "no such page")] {
+        let listed = editor.ask("session/list", &json!({"cursor": cursor}));
+        assert!(refused(&listed).1.contains(words), "{listed}");
     }
     for method in ["session/set_mode", "session/fork", "nothing"] {
         editor.write_line(&json!({"jsonrpc": "2.0", "id": 99, "method": method}).to_string());
@@ -64,8 +72,7 @@ fn g13_bad_requests_are_errors_that_say_what_to_do() {
         assert_eq!(refused(&editor.read()).0, code, "{line}");
     }
     let long = "a".repeat(9 << 20);
-    let answer = editor.send("session/prompt", &json!({"sessionId": session, "prompt": [text(&long)]}));
-    let (_, answer) = editor.read_until(|one| one["id"] == answer || one["id"].is_null());
+    let answer = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": [text(&long)]}));
     assert!(refused(&answer).1.contains("larger than 8388608 bytes"), "{answer}");
     assert_eq!(editor.leave(), Some(0));
     assert_eq!(systole(folder.path(), &["ps"]).stdout.matches("sess-").count(), 0, "nothing was begun");

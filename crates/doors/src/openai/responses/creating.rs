@@ -28,10 +28,10 @@ use crate::runs::named::find_named;
 use crate::runs::requests::{has_seen, name_request};
 use crate::runs::sending::send_message;
 use crate::runs::work::{finish_work, read_blocking};
-use crate::shared_places::SharedPlace;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
+use systole_doorway::SharedPlace;
 use systole_queries::persons::WaitingRequest;
 use systole_queries::transcript::Transcript;
 

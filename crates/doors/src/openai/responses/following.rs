@@ -28,10 +28,10 @@ use crate::runs::follower::RunFollower;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::RunRequests;
 use crate::runs::work::{read_blocking, unread};
-use crate::shared_places::SharedPlace;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{PlacedRecord, Position};
+use systole_doorway::SharedPlace;
 
 /// A response of a client.
 pub(super) struct OpenResponse {

@@ -33,7 +33,7 @@ impl Connected<IncomingStream<'_, Doorway>> for Visitor {
 }
 
 /// The source of connections.
-pub(super) struct Doorway {
+pub struct Doorway {
     listener: TcpListener,
     /// When a connection could not be taken last, until the operator knows that they are taken again.
     short: Option<Millis>,
@@ -42,13 +42,14 @@ pub(super) struct Doorway {
 }
 
 impl Doorway {
-    pub(super) fn from_listener(listener: TcpListener) -> Doorway {
+    /// Where the connections of a socket come in.
+    pub fn from_listener(listener: TcpListener) -> Doorway {
         let visitors = Arc::new(Visitors::new(descriptors::read_limit()));
         Doorway { listener, short: None, visitors, unread: UnreadConnections::default() }
     }
 
     /// The same, which first serves the connections that the door before has left.
-    pub(super) fn after_door(self, unread: UnreadConnections) -> Doorway {
+    pub fn after_door(self, unread: UnreadConnections) -> Doorway {
         unread.keep_all(false);
         Doorway { unread, ..self }
     }
@@ -115,7 +116,7 @@ impl Listener for Doorway {
 }
 
 /// One connection.
-pub(super) struct VisitorConnection {
+pub struct VisitorConnection {
     stream: TcpStream,
     visitor: Visitor,
     /// When to look whether it is late: with its token, or with its next request.

@@ -12,7 +12,7 @@ use systole_core::types::ids::Name;
 use crate::limits::{self, WAITING};
 
 /// The bounds of all clients of a door.
-pub(super) struct MessageBounds {
+pub struct MessageBounds {
     /// For senders that wait.
     places: SharedPlaces,
     clients: Mutex<BTreeMap<Name, ClientBounds>>,
@@ -20,19 +20,20 @@ pub(super) struct MessageBounds {
 
 /// The bounds of one client. A semaphore is never closed, so that every wait for one ends.
 #[derive(Clone)]
-pub(super) struct ClientBounds {
+pub struct ClientBounds {
     turns: Arc<Semaphore>,
     kib: Arc<Semaphore>,
 }
 
 impl MessageBounds {
     /// Those of a door at which so many senders may wait.
-    pub(super) fn new(most: usize) -> MessageBounds {
+    pub fn new(most: usize) -> MessageBounds {
         let places = SharedPlaces::new(WAITING, most, limits::OPERATOR_REQUESTS);
         MessageBounds { places, clients: Mutex::default() }
     }
 
-    pub(super) fn bounds_of(&self, client: &Name) -> ClientBounds {
+    /// The bounds of one client.
+    pub fn bounds_of(&self, client: &Name) -> ClientBounds {
         let new = || ClientBounds {
             turns: Arc::new(Semaphore::new(limits::UNJUDGED)),
             kib: Arc::new(Semaphore::new(limits::UNJUDGED_KIB)),
@@ -42,7 +43,7 @@ impl MessageBounds {
     }
 
     /// A place for a sender that waits, or why there is none.
-    pub(super) fn take_place(&self, client: &Name) -> Result<SharedPlace, String> {
+    pub fn take_place(&self, client: &Name) -> Result<SharedPlace, String> {
         self.places.take_place(client).map_err(|shortage| match shortage {
             PlaceShortage::Own(most) => {
                 format!("{most} senders of {client} wait already, the most for one client")
@@ -54,12 +55,12 @@ impl MessageBounds {
 
 impl ClientBounds {
     /// Room for the bytes of a message, as soon as there is some.
-    pub(super) async fn wait_for_room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub async fn wait_for_room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         self.kib.clone().acquire_many_owned(to_kib(bytes)).await.ok()
     }
 
     /// The same at once, or why there is none.
-    pub(super) fn room_now(&self, bytes: usize) -> Result<OwnedSemaphorePermit, String> {
+    pub fn room_now(&self, bytes: usize) -> Result<OwnedSemaphorePermit, String> {
         let room = self.kib.clone().try_acquire_many_owned(to_kib(bytes));
         room.map_err(|_| {
             format!(
@@ -70,7 +71,7 @@ impl ClientBounds {
     }
 
     /// The turn of a message to be judged.
-    pub(super) async fn wait_for_turn(&self) -> Option<OwnedSemaphorePermit> {
+    pub async fn wait_for_turn(&self) -> Option<OwnedSemaphorePermit> {
         self.turns.clone().acquire_owned().await.ok()
     }
 }

@@ -24,7 +24,7 @@ use systole_core::types::time::Millis;
 use systole_system::clock::WallClock;
 
 /// The connections of a door.
-pub(super) struct Visitors {
+pub struct Visitors {
     most_unknown: usize,
     most_idle: usize,
     /// Those without a token, oldest first.
@@ -115,10 +115,11 @@ impl VisitorState {
 
 /// The remote end of a connection.
 #[derive(Clone)]
-pub(super) struct Visitor {
+pub struct Visitor {
     visitors: Arc<Visitors>,
     state: Arc<VisitorState>,
-    pub(super) address: SocketAddr,
+    /// Its address.
+    pub address: SocketAddr,
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,7 +129,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Visitors {
     /// Those of a process that may open so many files.
-    pub(super) fn new(files: usize) -> Visitors {
+    pub fn new(files: usize) -> Visitors {
         let all = files / 4 * 3;
         Visitors {
             most_unknown: limits::STRANGERS.min(files / limits::STRANGERS_SHARE),
@@ -144,7 +145,7 @@ impl Visitors {
 
     /// Waits until there is room for one more connection. Those that came together and have not been read yet end for
     /// no other one.
-    pub(super) async fn wait_for_room(&self) {
+    pub async fn wait_for_room(&self) {
         loop {
             let oldest = {
                 let unknown = lock(&self.unknown);
@@ -158,7 +159,7 @@ impl Visitors {
     }
 
     /// Adds a connection. If there are too many without a token, the oldest of them ends.
-    pub(super) fn add_connection(self: &Arc<Visitors>, address: SocketAddr) -> Visitor {
+    pub fn add_connection(self: &Arc<Visitors>, address: SocketAddr) -> Visitor {
         let number = self.count.fetch_add(1, Ordering::AcqRel);
         let state = Arc::new(VisitorState {
             number,
@@ -193,7 +194,7 @@ impl Visitors {
 impl Visitor {
     /// The connection has shown the token of a client: it may stay, and its request takes a place. An error says
     /// why there is none.
-    pub(super) fn let_in(&self, client: &Name) -> Result<(), String> {
+    pub fn let_in(&self, client: &Name) -> Result<(), String> {
         if self.state.client.set(client.clone()).is_ok() {
             self.visitors.forget_unknown(&self.state);
             // It may have been the oldest in the moment in which its token was read.
@@ -221,12 +222,12 @@ impl Visitor {
     }
 
     /// Whether it has shown a token.
-    pub(super) fn is_known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         self.state.client.get().is_some()
     }
 
     /// The head of a request was read.
-    pub(super) fn begin_request(&self) {
+    pub fn begin_request(&self) {
         self.state.is_answered.store(false, Ordering::Release);
         self.state.idle_since.store(WallClock.ticks().0, Ordering::Release);
         if let Some(client) = self.state.client.get() {
@@ -239,12 +240,12 @@ impl Visitor {
     }
 
     /// The answer is complete. As soon as it is sent, the request is over.
-    pub(super) fn end_answer(&self) {
+    pub fn end_answer(&self) {
         self.state.is_answered.store(true, Ordering::Release);
     }
 
     /// All that was written is sent.
-    pub(super) fn note_sent(&self) {
+    pub fn note_sent(&self) {
         if !self.state.is_answered.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -264,17 +265,17 @@ impl Visitor {
     }
 
     /// Wakes who reads from it if it has to end.
-    pub(super) fn wake_at_end(&self, reader: &Waker) {
+    pub fn wake_at_end(&self, reader: &Waker) {
         self.state.reader.register(reader);
     }
 
     /// Whether it ends for others.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.state.is_over.load(Ordering::Acquire)
     }
 
     /// How long it may still be idle; `None` while a request is under way.
-    pub(super) fn find_idle_rest(&self) -> Option<Duration> {
+    pub fn find_idle_rest(&self) -> Option<Duration> {
         if self.state.is_busy.load(Ordering::Acquire) {
             return None;
         }
@@ -283,13 +284,13 @@ impl Visitor {
     }
 
     /// Whether one more connection may wait for its client to close it. Each costs a descriptor.
-    pub(super) fn may_leave_slowly(&self) -> bool {
+    pub fn may_leave_slowly(&self) -> bool {
         let leaving = self.visitors.leaving.fetch_add(1, Ordering::AcqRel);
         leaving < self.visitors.most_unknown
     }
 
     /// The connection is closed.
-    pub(super) fn close(&self, is_leaving: bool) {
+    pub fn close(&self, is_leaving: bool) {
         if is_leaving {
             self.visitors.leaving.fetch_sub(1, Ordering::AcqRel);
         }

@@ -19,23 +19,24 @@ struct UnreadList {
 
 impl UnreadConnections {
     /// Says whether those that end from now on are kept.
-    pub(super) fn keep_all(&self, are_kept: bool) {
+    pub fn keep_all(&self, are_kept: bool) {
         self.0.are_kept.store(are_kept, Ordering::Release);
     }
 
     /// Whether one that ends now is kept.
-    pub(super) fn are_kept(&self) -> bool {
+    pub fn are_kept(&self) -> bool {
         self.0.are_kept.load(Ordering::Acquire)
     }
 
     /// Keeps a connection that is about to be dropped. Without a free descriptor it ends.
-    pub(super) fn keep(&self, stream: &tokio::net::TcpStream) {
+    pub fn keep(&self, stream: &tokio::net::TcpStream) {
         if let Ok(same) = stream.as_fd().try_clone_to_owned() {
             self.0.streams.lock().unwrap_or_else(PoisonError::into_inner).push(same.into());
         }
     }
 
-    pub(super) fn take_next(&self) -> Option<TcpStream> {
+    /// Takes the next of them.
+    pub fn take_next(&self) -> Option<TcpStream> {
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 }

@@ -9,29 +9,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use systole_core::types::ids::Name;
 
 /// Places for each client: no client takes those of the others.
-pub(super) struct ClientPlaces {
+pub struct ClientPlaces {
     each: usize,
     clients: Mutex<BTreeMap<Name, Arc<Semaphore>>>,
 }
 
 impl ClientPlaces {
-    pub(super) fn new(each: usize) -> ClientPlaces {
+    /// So many for each.
+    pub fn new(each: usize) -> ClientPlaces {
         ClientPlaces { each, clients: Mutex::default() }
     }
 
     /// A place; `None` if this client has none left.
-    pub(super) fn take_place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
+    pub fn take_place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
         self.places_of(client).try_acquire_owned().ok()
     }
 
-    pub(super) fn places_of(&self, client: &Name) -> Arc<Semaphore> {
+    /// The places of a client.
+    pub fn places_of(&self, client: &Name) -> Arc<Semaphore> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))).clone()
     }
 }
 
 /// Places that are few in all.
-pub(super) struct SharedPlaces {
+pub struct SharedPlaces {
     own: ClientPlaces,
     /// For all, without those that only the operator may take.
     most: usize,
@@ -40,14 +42,14 @@ pub(super) struct SharedPlaces {
 }
 
 /// A place that is taken.
-pub(super) struct SharedPlace {
+pub struct SharedPlace {
     _own: Option<OwnedSemaphorePermit>,
     _all: OwnedSemaphorePermit,
 }
 
 /// Why there is no place: as many as this are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PlaceShortage {
+pub enum PlaceShortage {
     /// By this client.
     Own(usize),
     /// By all.
@@ -56,7 +58,7 @@ pub(super) enum PlaceShortage {
 
 impl SharedPlaces {
     /// So many for each client and for all, of which the last are only for the operator.
-    pub(super) fn new(each: usize, most: usize, operator: usize) -> SharedPlaces {
+    pub fn new(each: usize, most: usize, operator: usize) -> SharedPlaces {
         let operator = operator.min(most / 4);
         let most = most - operator;
         SharedPlaces {
@@ -68,7 +70,7 @@ impl SharedPlaces {
     }
 
     /// A place, or why there is none. What the operator keeps is beside the places of her own.
-    pub(super) fn take_place(&self, client: &Name) -> Result<SharedPlace, PlaceShortage> {
+    pub fn take_place(&self, client: &Name) -> Result<SharedPlace, PlaceShortage> {
         let own = self.own.take_place(client).ok_or(PlaceShortage::Own(self.own.each));
         let all = |_| self.all.clone().try_acquire_owned().map_err(|_| PlaceShortage::All(self.most));
         let shared = own.and_then(|own| Ok(SharedPlace { _all: all(())?, _own: Some(own) }));

@@ -25,7 +25,7 @@ enum RequestPart {
 
 /// The place of the next byte within the requests of a connection.
 #[derive(Debug)]
-pub(super) struct RequestFraming {
+pub(crate) struct RequestFraming {
     part: RequestPart,
     line: Vec<u8>,
     last: u8,
@@ -42,7 +42,7 @@ impl Default for RequestFraming {
 
 impl RequestFraming {
     /// Follows the next bytes; returns the place of the first line feed that is alone. Nothing is followed after it.
-    pub(super) fn follow_bytes(&mut self, mut bytes: &[u8]) -> Option<usize> {
+    pub(crate) fn follow_bytes(&mut self, mut bytes: &[u8]) -> Option<usize> {
         let all = bytes.len();
         while let [first, rest @ ..] = bytes {
             match self.part {

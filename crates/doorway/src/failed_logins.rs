@@ -15,16 +15,16 @@ struct LoginSource {
 
 /// The known sources.
 #[derive(Default)]
-pub(super) struct FailedLoginCounts {
+pub struct FailedLoginCounts {
     sources: HashMap<IpAddr, LoginSource>,
 }
 
 /// A report to record: a source, and its count since the last report.
-pub(super) type LoginReport = (IpAddr, u64);
+pub type LoginReport = (IpAddr, u64);
 
 impl FailedLoginCounts {
     /// Counts one failed login, and returns the report to record, if one is due.
-    pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<LoginReport> {
+    pub fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<LoginReport> {
         let source = source.to_canonical();
         if self.sources.len() >= limits::FAILED_SOURCES && !self.sources.contains_key(&source) {
             self.sources
@@ -45,7 +45,7 @@ impl FailedLoginCounts {
     }
 
     /// The counts that were not reported yet, for the end.
-    pub(super) fn take_rest(&mut self) -> Vec<LoginReport> {
+    pub fn take_rest(&mut self) -> Vec<LoginReport> {
         let left = self.sources.drain().filter(|(_, known)| known.untold > 0);
         left.map(|(source, known)| (source, known.untold)).collect()
     }

@@ -10,13 +10,13 @@ use crate::limits;
 
 /// The wrong tokens of each address, as the time at which they are forgotten.
 #[derive(Default)]
-pub(super) struct SignInGuesses {
+pub struct SignInGuesses {
     sources: HashMap<IpAddr, Millis>,
 }
 
 impl SignInGuesses {
     /// How long an address waits until it may try a token again; `None` if it may now.
-    pub(super) fn find_wait_ms(&self, source: IpAddr, now: Millis) -> Option<u64> {
+    pub fn find_wait_ms(&self, source: IpAddr, now: Millis) -> Option<u64> {
         let forgotten = self.sources.get(&self.find_key(source))?;
         let most = limits::GUESSES_AT_ONCE * limits::GUESS_MS;
         let wait = (forgotten.count_since(now) + limits::GUESS_MS).saturating_sub(most);
@@ -24,7 +24,7 @@ impl SignInGuesses {
     }
 
     /// Counts a wrong token.
-    pub(super) fn record_guess(&mut self, source: IpAddr, now: Millis) {
+    pub fn record_guess(&mut self, source: IpAddr, now: Millis) {
         self.sources.retain(|_, forgotten| *forgotten > now);
         let forgotten = self.sources.entry(self.find_key(source)).or_insert(now);
         *forgotten = (*forgotten).max(now).add_ms(limits::GUESS_MS);

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::request_refusals::describe_unfit_request;
+use super::unfit_request::describe_unfit_request;
 use crate::limits::{DROPPED_BYTES, LINGER};
 use systole_api::types::ApiRefusal;
 
@@ -46,7 +46,7 @@ enum FarewellStage {
 }
 
 /// A last answer.
-pub(super) struct Farewell {
+pub(crate) struct Farewell {
     bytes: Vec<u8>,
     stage: FarewellStage,
     /// Until when the client may close its side; `None` if it is not waited for.
@@ -70,7 +70,7 @@ impl Farewell {
     }
 
     /// For the oldest connection, when too many others show no token either.
-    pub(super) fn build_crowded() -> Farewell {
+    pub(crate) fn build_crowded() -> Farewell {
         let words = "too many connections are open that have shown no token yet";
         let refusal = Refusal::new(Code::IngressUnavailable, words)
             .fixed_by("connect again and send the whole request at once, with the same key");
@@ -78,37 +78,37 @@ impl Farewell {
     }
 
     /// For a connection that has sent no whole head in time.
-    pub(super) fn build_late() -> Farewell {
+    pub(crate) fn build_late() -> Farewell {
         let refusal = Refusal::new(Code::IngressUnavailable, "no whole request with a token came in time")
             .fixed_by("connect again and send the whole request at once, with the same key");
         Farewell::new("408 Request Timeout", "", &refusal)
     }
 
     /// For a connection of a client on which nothing is asked: it is closed without a word.
-    pub(super) fn build_silent() -> Farewell {
+    pub(crate) fn build_silent() -> Farewell {
         Farewell { bytes: Vec::new(), stage: FarewellStage::Ends, until: Some(Box::pin(sleep(LINGER))) }
     }
 
     /// For a line of a head that ends in LF alone.
-    pub(super) fn build_bare_line_feed() -> Farewell {
+    pub(crate) fn build_bare_line_feed() -> Farewell {
         let words = "a line of the request ends in LF alone; in HTTP/1.1 it ends in CRLF";
         Farewell::new("400 Bad Request", "", &describe_unfit_request(words))
     }
 
     /// The same as an answer of the parser, with a body. `None` if it is another answer.
-    pub(super) fn build_in_place_of(bytes: &[u8]) -> Option<Farewell> {
+    pub(crate) fn build_in_place_of(bytes: &[u8]) -> Option<Farewell> {
         let (_, status, words) = OF_PARSER.into_iter().find(|(begins, ..)| bytes.starts_with(begins))?;
         let is_empty = bytes.windows(NO_BODY.len()).any(|part| part == NO_BODY);
         is_empty.then(|| Farewell::new(status, "", &describe_unfit_request(words)))
     }
 
     /// The same, closed at once.
-    pub(super) fn without_waiting(self) -> Farewell {
+    pub(crate) fn without_waiting(self) -> Farewell {
         Farewell { until: None, ..self }
     }
 
     /// Goes on with it; ready when the connection can be closed.
-    pub(super) fn write_on(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn write_on(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_ready = match &mut self.stage {
                 FarewellStage::Sends(sent) => {

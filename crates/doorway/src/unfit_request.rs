@@ -1,0 +1,12 @@
+//! What is said of a request that cannot be read.
+
+use std::borrow::Cow;
+
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
+
+/// A request that cannot be read: a header, a part of the address, or an order.
+pub fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
+    // The general fix of the code refers to the schema of a payload, and there is none.
+    Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
+}
