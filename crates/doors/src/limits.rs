@@ -155,6 +155,11 @@ pub(crate) const IGNORED_KEY_BYTES: usize = 64;
 pub(crate) const SHOWN_HASH: usize = 16;
 /// Answers to interrupts in one run.
 pub(crate) const ANSWERS: usize = 64;
+/// The version of ACP.
+pub(crate) const ACP_VERSION: u64 = 1;
+/// Digits of the id of a session that are drawn, and those that say whether it was given to this client.
+pub(crate) const DRAWN_DIGITS: usize = 24;
+pub(crate) const CHECKED_DIGITS: usize = 8;
 /// Sessions in editors of which something is remembered.
 pub(crate) const EDITOR_SESSIONS: usize = 1024;
 /// Messages of a session that an editor is sent when it loads it, the newest.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::AcpDoor;
 use super::memory::{EditorMemory, SessionPlace};
-use crate::http_state::HttpState;
+use crate::http_state::{BodySeats, HttpState};
 use crate::rpc::RpcFault;
 use crate::runs::open_forms::OpenForms;
 use systole_core::types::ids::Name;
@@ -19,6 +18,13 @@ pub(super) const SESSION: &str = "acp-session";
 const FORMS: &str = "-forms";
 /// That it shows notices.
 const NOTICES: &str = "-notices";
+
+/// What the door has of its own.
+pub(super) struct AcpDoor {
+    pub(super) seats: BodySeats,
+    pub(super) forms: Arc<OpenForms>,
+    pub(super) memory: Arc<EditorMemory>,
+}
 
 /// A request of an editor, and who sent it.
 pub(super) struct AcpEditor {

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::asking::RunAsking;
 use super::editor::AcpEditor;
+use super::faults::refuse_with;
 use super::memory::OpenPrompt;
 use super::places::{FollowedRun, KnownPlace, SaidAnswers, write_place};
-use super::refuse_with;
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};

@@ -11,12 +11,12 @@ use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 
 use super::editor::AcpEditor;
+use super::faults::{AcpResult, refuse_with};
 use super::following::send;
 use super::params::AcpParams;
 use super::places::read_count;
 use super::sessions::{check_folder, read_id};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
-use super::{AcpResult, refuse_with};
 use crate::limits;
 use crate::rpc;
 use crate::runs::answers::read_question;

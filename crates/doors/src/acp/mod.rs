@@ -6,6 +6,7 @@
 
 mod asking;
 mod editor;
+mod faults;
 mod following;
 mod loading;
 mod memory;
@@ -32,13 +33,13 @@ use super::request_refusals::{refuse_plainly, refuse_request};
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::{FormEnd, take_answer};
 use super::runs::id::read_receipt;
-use super::runs::open_forms::{self, CallName, OpenForms};
+use super::runs::open_forms::{self, CallName};
 use super::runs::wire_events::answer_events;
 use super::runs::work::{finish_work, read_blocking};
 use crate::limits;
 use asking::read_answer;
-use editor::{AcpEditor, SESSION};
-use memory::EditorMemory;
+use editor::{AcpDoor, AcpEditor, SESSION};
+use faults::AcpResult;
 use params::AcpParams;
 use sessions::stop_session;
 use systole_core::types::client::ClientDoor;
@@ -46,9 +47,6 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_queries::run_events::RunId;
-
-/// The version of the protocol.
-const VERSION: u64 = 1;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {
@@ -67,26 +65,6 @@ fn list_routes() -> Vec<DoorRoute> {
     };
     route.service = route.service.layer(Extension(Arc::new(bounds)));
     vec![route]
-}
-
-/// What the door has of its own.
-struct AcpDoor {
-    seats: BodySeats,
-    forms: Arc<OpenForms>,
-    memory: Arc<EditorMemory>,
-}
-
-/// Why a request of an editor has no result.
-type AcpResult = Result<Response, RpcFault>;
-
-/// A refusal of the organism as an error of the protocol, with its code and its fix.
-fn refuse_with(refusal: &Refusal) -> RpcFault {
-    let words = super::request_refusals::describe_with_fix(refusal);
-    let fault = match refusal.code {
-        Code::IngressUnavailable => RpcFault::refuse_unavailable(words),
-        _ => RpcFault::refuse_params(words),
-    };
-    fault.with_details(json!({"code": refusal.code.as_str()}))
 }
 
 /// Takes one message, and answers it.
@@ -215,7 +193,7 @@ impl AcpEditor {
         let session = self.name_session(params.client_capabilities.as_ref());
         let organism = self.state.front.composition();
         let result = json!({
-            "protocolVersion": VERSION,
+            "protocolVersion": limits::ACP_VERSION,
             "agentCapabilities": {
                 "loadSession": true,
                 "promptCapabilities": {

@@ -8,12 +8,12 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::editor::AcpEditor;
+use super::faults::{AcpResult, refuse_with};
 use super::following::FollowedPrompt;
 use super::memory::SessionPlace;
 use super::params::AcpParams;
 use super::places::{FollowedRun, KnownPlace, read_again};
 use super::sessions::read_id;
-use super::{AcpResult, refuse_with};
 use crate::inbound::choose_key;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;

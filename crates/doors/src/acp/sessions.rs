@@ -9,8 +9,8 @@ use systole_organism::runfile::draw_hex;
 use systole_organism::work_folders::{WorkFolder, list_work_folders};
 
 use super::editor::AcpEditor;
+use super::faults::{AcpResult, refuse_with};
 use super::params::AcpParams;
-use super::{AcpResult, refuse_with};
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::log_view::MomentAsked;
@@ -25,26 +25,23 @@ use systole_core::types::time::Millis;
 
 /// How the names of such threads begin.
 const NAMED: &str = "acp.";
-/// Digits of the id of a session that are drawn, and that say whether it is one of this client.
-const DRAWN: usize = 24;
-const CHECKED: usize = 8;
 
 /// The digits that go with those that were drawn.
 fn find_check(organism: &Composition, client: &Name, drawn: &str) -> String {
     let text = format!("{}\0{client}\0{drawn}", organism.organism);
-    Digest::hash_bytes(text.as_bytes()).to_string().chars().take(CHECKED).collect()
+    Digest::hash_bytes(text.as_bytes()).to_string().chars().take(limits::CHECKED_DIGITS).collect()
 }
 
 /// The id of a new session. Its thread begins with the first prompt.
 pub(super) fn draw_id((state, client): (&Arc<HttpState>, &Name)) -> Result<String, RpcFault> {
     let drawn = draw_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?;
-    let drawn: String = drawn.chars().take(DRAWN).collect();
+    let drawn: String = drawn.chars().take(limits::DRAWN_DIGITS).collect();
     Ok(format!("{drawn}{}", find_check(state.front.composition(), client, &drawn)))
 }
 
 /// Whether a session was given to this client here.
 fn is_drawn(organism: &Composition, client: &Name, id: &str) -> bool {
-    let parts = id.split_at_checked(DRAWN);
+    let parts = id.split_at_checked(limits::DRAWN_DIGITS);
     parts.is_some_and(|(drawn, check)| find_check(organism, client, drawn) == check)
 }
 
