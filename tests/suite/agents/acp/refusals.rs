@@ -93,7 +93,7 @@ fn g13_servers_of_the_editor_are_not_started_and_it_is_told() {
         assert_eq!(update["sessionUpdate"], kind);
         let words = match kind {
             "notice" => update["title"].as_str().unwrap().to_owned(),
-            _ => said(&[told.clone()], kind),
+            _ => said(std::slice::from_ref(&told), kind),
         };
         assert!(words.contains("not started: files"), "{words}");
         assert_eq!(editor.leave(), Some(0));
