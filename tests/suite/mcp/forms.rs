@@ -11,7 +11,7 @@ use super::doors_house::{
 };
 use super::host::{ModelHost, error, result};
 use super::house::prepared;
-use crate::program::{PATIENCE, Running, connect, head, lines, run_file, systole};
+use crate::program::{PATIENCE, Running, command, connect, head, lines, run_file, systole};
 
 fn accept(content: &Value) -> Value {
     json!({"action": "accept", "content": content})
@@ -426,6 +426,30 @@ fn g3_a_host_over_stdio_is_asked_also_after_a_restart() {
     );
     say(json!({"jsonrpc": "2.0", "id": 4, "method": "ping"}));
     assert_eq!(hear(), json!({"jsonrpc": "2.0", "id": 4, "result": {}}));
+    drop(input);
+    child.wait().unwrap();
+    organism.interrupt();
+}
+
+#[test]
+fn g3_a_host_finds_an_organism_that_comes_back_at_the_same_address() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let mut command = command(folder.path(), &["mcp"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = lines(child.stdout.take().unwrap());
+    let mut ask = |id: u64| {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).unwrap();
+        serde_json::from_str::<Value>(&output.recv_timeout(PATIENCE).unwrap()).unwrap()
+    };
+    assert_eq!(ask(1)["result"], json!({}));
+    let listen = format!("console.listen={}", run_file(folder.path()).address);
+    organism.signal(rustix::process::Signal::KILL);
+    organism.end();
+    // It lets its guests in with another token.
+    let organism = Running::organism_set(folder.path(), &["--set", &listen], &TOKENS);
+    assert_eq!(ask(2)["result"], json!({}));
     drop(input);
     child.wait().unwrap();
     organism.interrupt();

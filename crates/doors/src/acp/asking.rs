@@ -1,7 +1,7 @@
 //! What an editor is asked while a prompt is followed: a permission for what waits for an approval, and a form for a
 //! question. The id of each request names the run and what was shown, so an answer counts for that alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
@@ -9,8 +9,7 @@ use systole_queries::run_events::CallPlace;
 
 use super::editor::AcpEditor;
 use super::tool_calls::ToolCalls;
-use crate::limits;
-use crate::runs::form_answers::FormEnd;
+use crate::runs::form_ledger::FormLedger;
 use crate::runs::forms::write_answer_form;
 use crate::runs::id::find_run_id;
 use crate::runs::open_forms::{AnsweredForm, CallForms, CallName};
@@ -44,11 +43,7 @@ pub(super) struct RunAsking<'e> {
     session: &'e str,
     receipt: &'e ApiReceipt,
     forms: CallForms,
-    /// What a person left, or the editor did not show: it is not asked again in this prompt.
-    left: BTreeSet<String>,
-    /// Why answers did not count, until the person was told.
-    remarks: Vec<String>,
-    faults: BTreeMap<String, usize>,
+    ledger: FormLedger,
     /// What waits for others, as far as that was said.
     told: BTreeSet<String>,
 }
@@ -61,17 +56,8 @@ impl<'e> RunAsking<'e> {
             id: editor.id.to_string(),
         };
         let forms = CallForms::new(editor.forms.clone(), call, find_run_id(receipt));
-        let (left, told) = (BTreeSet::new(), BTreeSet::new());
-        RunAsking {
-            editor,
-            session,
-            receipt,
-            forms,
-            left,
-            remarks: Vec::new(),
-            faults: BTreeMap::new(),
-            told,
-        }
+        let (ledger, told) = (FormLedger::default(), BTreeSet::new());
+        RunAsking { editor, session, receipt, forms, ledger, told }
     }
 
     /// The next answer. It may be dropped while it waits.
@@ -81,19 +67,7 @@ impl<'e> RunAsking<'e> {
 
     /// Notes what an answer did.
     pub(super) fn note_end(&mut self, (name, end): AnsweredForm) {
-        match end {
-            Ok(FormEnd::Taken | FormEnd::Unknown) => {}
-            Ok(FormEnd::Left | FormEnd::NotShown(_)) => drop(self.left.insert(name)),
-            Err(why) => {
-                self.remarks.push(why);
-                let faults = self.faults.entry(name.clone()).or_default();
-                *faults += 1;
-                // A program that answers for the person would never end.
-                if *faults >= limits::FORM_FAULTS {
-                    self.left.insert(name);
-                }
-            }
-        }
+        self.ledger.note_end(&name, end);
     }
 
     async fn read_requests(&self) -> Result<RunRequests, Box<Refusal>> {
@@ -114,7 +88,7 @@ impl<'e> RunAsking<'e> {
         }
         let shown = own.iter().filter(|one| {
             let is_form = matches!(one.about, RequestSubject::Question { .. });
-            (!is_form || shows_forms) && !self.left.contains(&name_request(one))
+            (!is_form || shows_forms) && !self.ledger.has_left(&name_request(one))
         });
         let shown: Vec<(String, &WaitingRequest)> = shown.map(|one| (name_request(one), one)).collect();
         let names: Vec<String> = shown.iter().map(|(name, _)| name.clone()).collect();
@@ -132,7 +106,7 @@ impl<'e> RunAsking<'e> {
 
     fn write_request(&mut self, calls: &ToolCalls, waiting: &WaitingRequest) -> (&'static str, Value) {
         // The next request says why answers did not count.
-        let remarks = std::mem::take(&mut self.remarks);
+        let remarks = self.ledger.take_remarks();
         let words = describe_waiting(waiting, &remarks);
         let meta =
             json!({"systole/request": waiting.id.to_string(), "systole/hash": waiting.hash.to_string()});
@@ -175,7 +149,7 @@ impl<'e> RunAsking<'e> {
         }
         let left = |id: &PersonRequestId| {
             let one = own.iter().find(|one| one.id == *id);
-            one.is_some_and(|one| self.left.contains(&name_request(one)))
+            one.is_some_and(|one| self.ledger.has_left(&name_request(one)))
         };
         if ids.is_empty() || !ids.iter().all(left) {
             return Ok(None);

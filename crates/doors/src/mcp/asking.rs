@@ -1,7 +1,6 @@
 //! How a call asks the person of its client: in its result, to be called again with the answers, or on its stream, where
 //! the answers come as messages of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -9,9 +8,9 @@ use tokio::sync::mpsc;
 
 use super::elicitation::{self, ELICIT};
 use crate::http_state::HttpState;
-use crate::limits;
 use crate::rpc::RpcFault;
-use crate::runs::form_answers::{FormEnd, take_answer};
+use crate::runs::form_answers::take_answer;
+use crate::runs::form_ledger::FormLedger;
 use crate::runs::id::find_run_id;
 use crate::runs::open_forms::{AnsweredForm, CallForms};
 use crate::runs::requests::name_request;
@@ -35,26 +34,13 @@ pub(super) struct CallAsking {
     client: Name,
     receipt: ApiReceipt,
     way: FormWay,
-    /// The forms that the person left: they are not shown again in this call.
-    left: BTreeSet<String>,
-    /// Why answers did not count, until the person was told.
-    remarks: Vec<String>,
-    /// How many did not, by their forms.
-    faults: BTreeMap<String, usize>,
+    ledger: FormLedger,
 }
 
 impl CallAsking {
     /// Asks the person of a client about a run.
     pub(super) fn new(state: Arc<HttpState>, client: Name, receipt: ApiReceipt, way: FormWay) -> CallAsking {
-        CallAsking {
-            state,
-            client,
-            receipt,
-            way,
-            left: BTreeSet::new(),
-            remarks: Vec::new(),
-            faults: BTreeMap::new(),
-        }
+        CallAsking { state, client, receipt, way, ledger: FormLedger::default() }
     }
 
     /// Takes the answers of a call that is made again.
@@ -62,31 +48,7 @@ impl CallAsking {
         for (name, answer) in answers {
             let place = (&*self.state, &self.client);
             let end = take_answer(place, &self.receipt, (name, answer)).await;
-            self.note_end(name, end);
-        }
-    }
-
-    /// Notes what an answer did.
-    fn note_end(&mut self, name: &str, end: Result<FormEnd, String>) {
-        match end {
-            // What names no form here may mean something to another server.
-            Ok(FormEnd::Taken | FormEnd::Unknown) => {}
-            Ok(FormEnd::Left) => drop(self.left.insert(name.to_owned())),
-            // A host that cannot show it is not asked again.
-            Ok(FormEnd::NotShown(words)) => {
-                let words: String = words.chars().take(limits::HOST_WORDS).collect();
-                self.remarks.push(format!("the host did not show the form {name}: {words}"));
-                self.left.insert(name.to_owned());
-            }
-            Err(why) => {
-                self.remarks.push(why);
-                let faults = self.faults.entry(name.to_owned()).or_default();
-                *faults += 1;
-                // A program that answers for the person would never end.
-                if *faults >= limits::FORM_FAULTS {
-                    self.left.insert(name.to_owned());
-                }
-            }
+            self.ledger.note_end(name, end);
         }
     }
 
@@ -99,7 +61,7 @@ impl CallAsking {
             return Ok(None);
         }
         let mut own = elicitation::list_own(&self.state, &self.client, &self.receipt).await?;
-        own.retain(|waiting| !self.left.contains(&name_request(waiting)));
+        own.retain(|waiting| !self.ledger.has_left(&name_request(waiting)));
         let FormWay::OnStream(forms) = &mut self.way else {
             return Ok((!own.is_empty()).then(|| self.write_result(&own)));
         };
@@ -112,7 +74,7 @@ impl CallAsking {
         for (name, waiting) in names.iter().zip(&own) {
             let Some(id) = forms.open_form(name) else { continue };
             // The first form that is shown next says why answers did not count.
-            let params = elicitation::write_form(waiting, &std::mem::take(&mut self.remarks));
+            let params = elicitation::write_form(waiting, &self.ledger.take_remarks());
             messages.push(json!({"jsonrpc": "2.0", "id": id, "method": ELICIT, "params": params}));
         }
         for message in messages {
@@ -125,7 +87,7 @@ impl CallAsking {
     fn write_result(&mut self, own: &[WaitingRequest]) -> Value {
         json!({
             "resultType": "input_required",
-            "inputRequests": elicitation::write_requests(own, &std::mem::take(&mut self.remarks)),
+            "inputRequests": elicitation::write_requests(own, &self.ledger.take_remarks()),
             "requestState": find_run_id(&self.receipt).map(|id| id.to_string()),
         })
     }
@@ -144,12 +106,12 @@ impl CallAsking {
         (name, end): AnsweredForm,
         to_client: &mpsc::Sender<Value>,
     ) -> Result<(), RpcFault> {
-        self.note_end(&name, end);
+        self.ledger.note_end(&name, end);
         self.ask_person(to_client).await.map(|_| ())
     }
 
     /// Why answers did not count, for the result.
     pub(super) fn list_remarks(&self) -> impl Iterator<Item = &str> {
-        self.remarks.iter().map(String::as_str)
+        self.ledger.list_remarks()
     }
 }

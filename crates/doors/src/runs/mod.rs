@@ -6,6 +6,7 @@ pub(crate) mod decisions;
 pub(crate) mod entries;
 pub(crate) mod follower;
 pub(crate) mod form_answers;
+pub(crate) mod form_ledger;
 pub(crate) mod forms;
 pub(crate) mod id;
 pub(crate) mod named;
