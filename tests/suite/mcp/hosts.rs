@@ -144,7 +144,7 @@ fn g3_a_host_over_stdio_gets_an_answer_to_every_line() {
     host.write("");
     let large = json!({"name": "say", "arguments": {"text": "x".repeat(1 << 20)}});
     assert!(host.asks(3, "tools/call", &large)["error"]["message"].as_str().unwrap().contains("larger than"));
-    host.write(&"x".repeat(3 << 20));
+    host.write(&"x".repeat(13 << 20));
     assert!(host.reads()["error"]["message"].as_str().unwrap().contains("bytes at most"));
     // A person approves what the host may not, through the organism that the host started.
     host.write(&json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}}}).to_string());
