@@ -1,14 +1,13 @@
 //! The pipe between a host and a door: a line of stdin is a message, and so is a line of stdout.
 //!
-//! A message is passed on as soon as the door has begun to answer the one before it, so a long call delays nothing. It
-//! understands no message; it only answers for the door if nothing answers there.
+//! A message is passed on as soon as the door has begun to answer the one before it, so a long call delays nothing. Of a
+//! message it reads only the id, and whether it is an answer; it answers for the door if nothing answers there.
 
 use std::io::{self, BufRead, Read as _};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 use serde_json::{Value, json};
-
 use tokio::time::Instant;
 
 use crate::cli::screen::Screen;

@@ -79,7 +79,7 @@ fn post(house: &AgentHouse, token: &str, headers: &[(&str, &str)], body: &Value)
 }
 
 /// A body without the lengths of its chunks.
-fn join_chunks(body: &str) -> String {
+pub(super) fn join_chunks(body: &str) -> String {
     let (mut joined, mut rest) = (String::new(), body);
     while let Some((length, after)) = rest.split_once("\r\n") {
         let (chunk, after) = after.split_at(usize::from_str_radix(length, 16).unwrap());

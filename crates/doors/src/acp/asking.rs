@@ -9,6 +9,7 @@ use systole_queries::run_events::CallPlace;
 
 use super::editor::AcpEditor;
 use super::tool_calls::ToolCalls;
+use super::updates::write_update;
 use crate::runs::form_ledger::FormLedger;
 use crate::runs::forms::write_answer_form;
 use crate::runs::id::find_run_id;
@@ -74,7 +75,7 @@ impl<'e> RunAsking<'e> {
         RunRequests::read(&self.editor.state, &self.editor.client, self.receipt).await
     }
 
-    /// The requests to the editor that are due now, and what it is told of others.
+    /// The requests to the editor that are due now, and a notice of each that waits for others.
     pub(super) async fn ask_person(&mut self, calls: &ToolCalls) -> Result<Vec<Value>, Box<Refusal>> {
         let RunRequests { ids, own } = self.read_requests().await?;
         let shows_forms = self.editor.shows_forms();
@@ -83,7 +84,7 @@ impl<'e> RunAsking<'e> {
             if self.told.insert(id.to_string()) {
                 let page = find_approvals_page(&self.editor.state.addresses);
                 let notice = self.editor.write_notice(&format!("{id} waits for a person: {page}"));
-                messages.push(super::updates::write_update(self.session, &notice));
+                messages.push(write_update(self.session, &notice));
             }
         }
         let shown = own.iter().filter(|one| {
@@ -140,8 +141,8 @@ impl<'e> RunAsking<'e> {
         }
     }
 
-    /// What the editor is told if nothing that waits is asked there any more: a question that it shows as text, and what was
-    /// left. The prompt ends with it.
+    /// The last words of a prompt if nothing that waits is asked in the editor any more: a question as text, or where what was
+    /// left is decided.
     pub(super) async fn end_asking(&self) -> Result<Option<String>, Box<Refusal>> {
         let RunRequests { ids, own } = self.read_requests().await?;
         if let Some(words) = self.editor.show_question(self.session, &own) {

@@ -9,8 +9,9 @@ use super::memory::{EditorMemory, SessionPlace};
 use crate::http_state::{BodySeats, HttpState};
 use crate::rpc::RpcFault;
 use crate::runs::open_forms::OpenForms;
+use crate::runs::work::take_run_place;
 use systole_core::types::ids::Name;
-use systole_doorway::{PlaceShortage, SharedPlace};
+use systole_doorway::SharedPlace;
 
 /// The header with the session of `systole acp`. Behind its random digits stands what the editor is able to do.
 pub(super) const SESSION: &str = "acp-session";
@@ -86,13 +87,6 @@ impl AcpEditor {
 
     /// A place among those who follow.
     pub(super) fn take_place(&self) -> Result<SharedPlace, RpcFault> {
-        self.state.followers.take_place(&self.client).map_err(|shortage| {
-            RpcFault::refuse_unavailable(match shortage {
-                PlaceShortage::Own(most) => {
-                    format!("{} follows {most} runs already, the most for one client", self.client)
-                }
-                PlaceShortage::All(most) => format!("{most} runs are followed already, the most for all"),
-            })
-        })
+        take_run_place(&self.state, &self.client).map_err(RpcFault::refuse_unavailable)
     }
 }

@@ -58,11 +58,13 @@ impl FollowedPrompt {
                 Ok(answer) => answer,
                 Err(refusal) => Some(refuse_with(&refusal).build_message(Some(&self.editor.id))),
             };
+            let FollowedPrompt { open, place: _place, .. } = self;
+            // Behind the answer the editor may prompt again.
+            drop(open);
             if let Some(answer) = answer {
                 // An editor that has left by now comes again.
                 let _left = send(&to_editor, send_alone(answer)).await;
             }
-            drop((self.open, self.place));
         };
         let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
         stream(events)
@@ -188,7 +190,8 @@ impl FollowedPrompt {
         }
     }
 
-    /// Tells the editor what waits, if nothing of it is asked there any more. Returns whether the prompt ends with that.
+    /// Says where what waits is decided, if nothing of it is asked in the editor any more. Returns whether the prompt ends
+    /// with that.
     async fn end_asking(
         &self,
         asking: &RunAsking<'_>,

@@ -24,7 +24,7 @@ use crate::runs::follower::RunFollower;
 use crate::runs::id::{name_run, read_receipt};
 use crate::runs::requests::RunRequests;
 use crate::runs::said_threads::SaidThread;
-use crate::runs::wire_events::{WireEvent, stream};
+use crate::runs::wire_events::{WireEvent, answer_events, stream};
 use crate::runs::work::unread;
 
 /// The kinds of texts.
@@ -64,7 +64,7 @@ impl AcpEditor {
         }
         let answer = rpc::build_result(&self.id, &json!({}));
         let messages = asked.into_iter().chain([answer]);
-        Ok(crate::runs::wire_events::answer_events(messages.map(send_alone).collect()))
+        Ok(answer_events(messages.map(send_alone).collect()))
     }
 
     /// Sends what was said, but for so many events that the editor has. Returns whether it is still there.

@@ -1,8 +1,8 @@
 //! The door for editors: `systole acp` posts what an editor writes to it, line by line, in the Agent Client Protocol,
 //! version 1. A session is a thread, and a prompt is a message with all that follows.
 //!
-//! It keeps nothing but the requests to the editor that are open, and what it remembers of a session for its comfort. Behind each update with an id the rest can be had, also
-//! after a restart: the prompt is posted again under the same key.
+//! It keeps nothing but the requests to the editor that are open, and what it remembers of a session for its comfort.
+//! Behind each update with an id the rest can be had, also after a restart: the prompt is posted again under the same key.
 
 mod asking;
 mod editor;
@@ -31,11 +31,10 @@ use super::inbound::{self, UnreadBody};
 use super::page_origin;
 use super::request_refusals::{refuse_plainly, refuse_request};
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
-use super::runs::form_answers::{FormEnd, take_answer};
-use super::runs::id::read_receipt;
-use super::runs::open_forms::{self, CallName};
+use super::runs::form_answers::FormEnd;
+use super::runs::posted_answers::take_posted;
 use super::runs::wire_events::answer_events;
-use super::runs::work::{finish_work, read_blocking};
+use super::runs::work::finish_work;
 use crate::limits;
 use asking::read_answer;
 use editor::{AcpDoor, AcpEditor, SESSION};
@@ -46,7 +45,6 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
-use systole_queries::run_events::RunId;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {
@@ -149,36 +147,15 @@ async fn take_notification(
     StatusCode::ACCEPTED.into_response()
 }
 
-/// Takes the answer to a request that an editor was sent, and tells its prompt. It counts also if that is not followed any
-/// more.
+/// Takes the answer to a request that an editor was sent.
 async fn post_answer(
     (state, door): (&HttpState, &AcpDoor),
-    (client, session): (Name, String),
+    editor: (Name, String),
     RpcAnswer { id, result }: RpcAnswer,
 ) -> Response {
-    let unknown = || refuse_request("no request of this organism waits for that answer");
-    let named = open_forms::read_id(&id).and_then(|(run, name)| Some((RunId::parse(run)?, name)));
-    let Some((run, name)) = named else { return unknown() };
-    let (reader, owner) = (state.front.reader().clone(), client.clone());
-    let asked = match read_blocking(move || run.find_message(&*reader, &owner)).await {
-        Ok(Some(asked)) => asked,
-        Ok(None) => return unknown(),
-        Err(refusal) => return refuse_request(refusal.message),
-    };
-    let form = door.forms.take_form(&CallName { client: client.clone(), session, id: id.to_string() });
-    let end = match result {
-        Ok(answer) => {
-            take_answer((state, &client), &read_receipt(&asked), (name, &read_answer(answer))).await
-        }
-        Err(words) => Ok(FormEnd::NotShown(words)),
-    };
-    let end = match form {
-        Some(form) => form.tell_call(end),
-        None => end,
-    };
-    match end {
+    match take_posted((state, &door.forms), editor, (&id, result.map(read_answer))).await {
         Ok(FormEnd::Taken | FormEnd::Left | FormEnd::NotShown(_)) => StatusCode::ACCEPTED.into_response(),
-        Ok(FormEnd::Unknown) => unknown(),
+        Ok(FormEnd::Unknown) => refuse_request("no request of this organism waits for that answer"),
         Err(words) => refuse_request(words),
     }
 }

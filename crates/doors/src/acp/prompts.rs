@@ -19,6 +19,7 @@ use crate::limits;
 use crate::request_refusals::describe_unfit_request;
 use crate::rpc::RpcFault;
 use crate::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
+use crate::runs::entries::list_entries;
 use crate::runs::follower::RunFollower;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, name_request};
@@ -27,6 +28,7 @@ use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::send_message;
 use crate::runs::work::{finish_work, read_blocking, unread};
 use systole_api::types::DecisionOutcome;
+use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Key;
 use systole_core::types::person::RequestKind;
@@ -254,13 +256,13 @@ impl SentPrompt {
 
 /// The entry of the organism.
 fn find_entry<'c>(organism: &'c Composition, editor: &AcpEditor) -> Result<&'c Listener, Box<Refusal>> {
-    let open = crate::runs::entries::list_entries(organism, &editor.client);
+    let open = list_entries(organism, &editor.client);
     // The organism's own comes first.
     let own = open.into_iter().find(|entry| Some(&entry.name) == organism.entry.as_ref());
     own.ok_or_else(|| {
         let words = "the organism has no entry that is open to this client";
         let fix = "`organism.entry` with an agent in the organism's file";
-        let refusal = Refusal::new(systole_core::types::codes::Code::NotAPeer, words);
+        let refusal = Refusal::new(Code::NotAPeer, words);
         Box::new(refusal.fixed_by(fix))
     })
 }

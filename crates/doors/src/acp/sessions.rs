@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use systole_log::index::{IndexFile, RootRow, RootSelection};
+use systole_log::index::RootRow;
 use systole_organism::runfile::draw_hex;
 use systole_organism::work_folders::{WorkFolder, list_work_folders};
 
@@ -13,10 +13,10 @@ use super::faults::{AcpResult, refuse_with};
 use super::params::AcpParams;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::log_view::MomentAsked;
 use crate::rpc::RpcFault;
 use crate::rpc_codes::RPC;
 use crate::runs::id::read_receipt;
+use crate::runs::own_roots::read_own_roots;
 use crate::runs::said_threads::{SaidThread, find_said};
 use crate::runs::sending::stop_run;
 use systole_core::types::composition::Composition;
@@ -127,43 +127,12 @@ impl AcpEditor {
         if !is_within(&folders, Path::new(&cwd)) {
             return Ok(self.answer_with(&json!({"sessions": []})));
         }
-        let after = cursor.map(|cursor| {
-            let position: Option<u64> = cursor.parse().ok();
-            let place = position.and_then(|position| Some((i64::try_from(position).ok()?, position)));
-            place.ok_or_else(|| {
-                RpcFault::refuse_params("there is no such page: a cursor is the last nextCursor")
-            })
-        });
-        let after = after.transpose()?;
-        let wanted =
-            RootSelection { client: Some(self.client.to_string()), after, ..RootSelection::default() };
-        let read = self.state.views.run_reading(
-            &self.state.front,
-            &self.client,
-            MomentAsked::default(),
-            move |moment| {
-                moment.ask_index(|index: &IndexFile| {
-                    let mut rows = Vec::new();
-                    index.visit_roots(&wanted, &mut |row| {
-                        rows.push(row);
-                        rows.len() <= limits::RESOURCES
-                    })?;
-                    Ok(rows)
-                })
-            },
-        );
-        let mut rows = read.await.map_err(|refusal| refuse_with(&refusal))?;
-        let has_more = rows.len() > limits::RESOURCES;
-        rows.truncate(limits::RESOURCES);
+        let page = read_own_roots(&self.state, &self.client, cursor).await;
+        let page = page.map_err(|refusal| refuse_with(&refusal))?;
         let organism = self.state.front.composition();
         let is_own = |id: &str| is_drawn(organism, &self.client, id);
-        let sessions: Vec<Value> = rows.iter().map(|row| show_session(row, &cwd, is_own)).collect();
-        let next = rows.last().filter(|_| has_more).map(|last| last.position.to_string());
-        let mut listed = json!({"sessions": sessions});
-        if let Some((fields, next)) = listed.as_object_mut().zip(next) {
-            fields.insert("nextCursor".to_owned(), next.into());
-        }
-        Ok(self.answer_with(&listed))
+        let sessions: Vec<Value> = page.rows.iter().map(|row| show_session(row, &cwd, is_own)).collect();
+        Ok(self.answer_with(&page.add_cursor(json!({"sessions": sessions}))))
     }
 }
 

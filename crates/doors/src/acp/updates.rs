@@ -103,7 +103,12 @@ impl UpdateWriter {
         let PlacedEvent { cursor, event, is_known } = placed;
         let is_text = matches!(&event, RunEvent::Text(_));
         let is_thought = matches!(&event, RunEvent::Thought { .. });
+        let before = self.said;
         let updates = self.write_event(editor, event, is_known);
+        if is_known {
+            // The place of the editor says already what it has.
+            self.said = before;
+        }
         if let Some(cursor) = cursor {
             self.last = cursor.to_string();
             if !is_known && !is_text {

@@ -10,8 +10,9 @@ use crate::http_state::HttpState;
 use crate::runs::id::read_receipt;
 use crate::runs::said_threads::{SaidThread, read_run_name};
 use crate::runs::sending::stop_run;
+use crate::runs::work::take_run_place;
 use systole_core::types::ids::Name;
-use systole_doorway::{PlaceShortage, SharedPlace};
+use systole_doorway::SharedPlace;
 
 /// The parts of a path.
 pub(super) type PathParts<T> = Result<Path<T>, PathRejection>;
@@ -25,14 +26,7 @@ pub(super) struct RunCaller {
 impl RunCaller {
     /// A place among those who follow.
     pub(super) fn take_place(&self) -> Result<SharedPlace, RunFault> {
-        self.state.followers.take_place(&self.client).map_err(|shortage| {
-            RunFault::Crowded(match shortage {
-                PlaceShortage::Own(most) => {
-                    format!("{} follows {most} runs already, the most for one client", self.client)
-                }
-                PlaceShortage::All(most) => format!("{most} runs are followed already, the most for all"),
-            })
-        })
+        take_run_place(&self.state, &self.client).map_err(RunFault::Crowded)
     }
 
     /// Stops what is open in a thread. Returns the names of its runs.

@@ -36,9 +36,10 @@ use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::page_origin;
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
-use super::runs::form_answers::{FormEnd, take_answer};
+use super::runs::form_answers::FormEnd;
 use super::runs::id::find_run_id;
-use super::runs::open_forms::{self, CallForms, CallName, OpenForms};
+use super::runs::open_forms::{CallForms, CallName, OpenForms};
+use super::runs::posted_answers::take_posted;
 use super::runs::work::finish_work;
 use asking::{CallAsking, FormWay};
 use call::BegunCall;
@@ -161,34 +162,17 @@ fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<Stri
     }
 }
 
-/// Takes the answer to a form, and tells its call. It counts also if that is not followed any more.
+/// Takes the answer to a form.
 async fn post_answer(
-    (state, forms): (&HttpState, &OpenForms),
+    place: (&HttpState, &OpenForms),
     client: Name,
     session: Option<String>,
     RpcAnswer { id, result }: RpcAnswer,
 ) -> Response {
     let refuse = |words: String| RpcFault::refuse_request(words).build_response(None);
-    let unknown = || "no request of this server waits for that answer".to_owned();
-    let Some((run, name)) = open_forms::read_id(&id) else { return refuse(unknown()) };
-    let asked = match call::find_asked(&state.front, &client, run).await {
-        Ok(Some(asked)) => asked,
-        Ok(None) => return refuse(unknown()),
-        Err(fault) => return fault.build_response(None),
-    };
-    let call = CallName { client, session: session.unwrap_or_default(), id: id.to_string() };
-    let (form, client) = (forms.take_form(&call), call.client);
-    let end = match result {
-        Ok(answer) => take_answer((state, &client), &asked.receipt, (name, &answer)).await,
-        Err(words) => Ok(FormEnd::NotShown(words)),
-    };
-    let end = match form {
-        Some(form) => form.tell_call(end),
-        None => end,
-    };
-    match end {
+    match take_posted(place, (client, session.unwrap_or_default()), (&id, result)).await {
         Ok(FormEnd::Taken | FormEnd::Left | FormEnd::NotShown(_)) => StatusCode::ACCEPTED.into_response(),
-        Ok(FormEnd::Unknown) => refuse(unknown()),
+        Ok(FormEnd::Unknown) => refuse("no request of this server waits for that answer".to_owned()),
         Err(words) => refuse(words),
     }
 }

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use systole_kit::file_reference;
-use systole_log::index::{IndexFile, RootRow, RootSelection};
+use systole_log::index::RootRow;
 use systole_queries::transcript::{Transcript, TranscriptTurn};
 
 use crate::http_state::HttpState;
@@ -15,6 +15,8 @@ use crate::reading::ReadFault;
 use crate::record_files::find_file;
 use crate::rpc::RpcFault;
 use crate::runs::answers::{describe_failure, read_question, write_answer};
+use crate::runs::own_roots::read_own_roots;
+use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogFault;
@@ -61,31 +63,12 @@ pub(super) async fn list_resources(
     client: &Name,
     cursor: Option<&str>,
 ) -> Result<Value, RpcFault> {
-    let after = cursor.map(|cursor| {
-        let position: Option<u64> = cursor.parse().ok();
-        let place = position.and_then(|position| Some((i64::try_from(position).ok()?, position)));
-        place.ok_or_else(|| RpcFault::refuse_params("there is no such page: a cursor is the last nextCursor"))
-    });
-    let after = after.transpose()?;
-    let wanted = RootSelection { client: Some(client.to_string()), after, ..RootSelection::default() };
-    let mut rows = read_as(state, client, move |moment| {
-        moment.ask_index(|index: &IndexFile| {
-            let mut rows = Vec::new();
-            index.visit_roots(&wanted, &mut |row| {
-                rows.push(row);
-                rows.len() <= limits::RESOURCES
-            })?;
-            Ok(rows)
-        })
-    })
-    .await?;
-    let has_more = rows.len() > limits::RESOURCES;
-    rows.truncate(limits::RESOURCES);
-    let mut listed = json!({"resources": rows.iter().map(show_thread).collect::<Vec<_>>()});
-    if let (true, Some(last), Some(fields)) = (has_more, rows.last(), listed.as_object_mut()) {
-        fields.insert("nextCursor".to_owned(), json!(last.position.to_string()));
-    }
-    Ok(listed)
+    let page = read_own_roots(state, client, cursor).await.map_err(|refusal| match refusal.code {
+        Code::Invalid => RpcFault::refuse_params(refusal.message.to_string()),
+        _ => RpcFault::refuse_unavailable(refusal.message.to_string()),
+    })?;
+    let resources: Vec<Value> = page.rows.iter().map(show_thread).collect();
+    Ok(page.add_cursor(json!({"resources": resources})))
 }
 
 fn show_thread(row: &RootRow) -> Value {

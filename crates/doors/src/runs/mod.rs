@@ -11,6 +11,8 @@ pub(crate) mod forms;
 pub(crate) mod id;
 pub(crate) mod named;
 pub(crate) mod open_forms;
+pub(crate) mod own_roots;
+pub(crate) mod posted_answers;
 pub(crate) mod requests;
 pub(crate) mod said_files;
 pub(crate) mod said_threads;

@@ -6,7 +6,10 @@ use systole_core::types::refusal::Refusal;
 use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::oneshot;
 
+use crate::http_state::HttpState;
 use crate::request_refusals::describe_stopping;
+use systole_core::types::ids::Name;
+use systole_doorway::{PlaceShortage, SharedPlace};
 
 /// Does work to its end, also if the client that waits for it leaves.
 pub(crate) async fn finish_work<T: Send + 'static, E: From<Box<Refusal>> + Send + 'static>(
@@ -18,6 +21,16 @@ pub(crate) async fn finish_work<T: Send + 'static, E: From<Box<Refusal>> + Send 
     };
     let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
     done.await.unwrap_or_else(|_| Err(Box::new(describe_stopping()).into()))
+}
+
+/// A place among those who follow runs. An error says why there is none.
+pub(crate) fn take_run_place(state: &HttpState, client: &Name) -> Result<SharedPlace, String> {
+    state.followers.take_place(client).map_err(|shortage| match shortage {
+        PlaceShortage::Own(most) => {
+            format!("{client} follows {most} runs already, the most for one client")
+        }
+        PlaceShortage::All(most) => format!("{most} runs are followed already, the most for all"),
+    })
 }
 
 /// What can be asked again later.

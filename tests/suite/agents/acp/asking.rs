@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::chats::{SEARCHES, WEB, house};
 use super::super::house::KEY;
-use super::editor::{Editor, answered, reason, said};
+use super::editor::{Editor, join_answer, join_texts, reason};
 use crate::mcp::doors_house::{TOKENS, doors_house};
 use crate::program::{Running, ask_as, run_file, systole};
 
@@ -52,7 +52,7 @@ fn g13_a_question_is_a_form_where_the_editor_shows_forms() {
     assert_ne!(again["id"], asked["id"]);
     editor.answer(&again, &json!({"action": "accept", "content": {"choice": "door"}}));
     let (after, end) = editor.end(prompt);
-    assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
+    assert_eq!((join_answer(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
 
     // Declined, it has no answer, and its run is stopped. Left, it waits for someone else.
     let prompt = editor.prompt(&book("Ben"));
@@ -64,14 +64,14 @@ fn g13_a_question_is_a_form_where_the_editor_shows_forms() {
     editor.answer(&asked, &json!({"action": "cancel"}));
     let id = asked["params"]["_meta"]["systole/request"].as_str().unwrap().to_owned();
     let (told, end) = editor.end(prompt);
-    assert!(answered(&told).contains(&format!("{id} waits: http://")), "{told:?}");
+    assert!(join_answer(&told).contains(&format!("{id} waits: http://")), "{told:?}");
     assert_eq!(reason(&end), "end_turn");
     assert_eq!(systole(folder.path(), &["choose", &id, "window"]).code, Some(0));
     let prompt = editor.prompt(&book("Eve"));
     let (rest, asked) = editor.next_request();
-    assert_eq!(answered(&rest), "chosen: window", "what was decided elsewhere comes with the next prompt");
+    assert_eq!(join_answer(&rest), "chosen: window", "what was decided elsewhere comes with the next prompt");
     editor.answer(&asked, &json!({"action": "accept", "content": {"choice": "door"}}));
-    assert_eq!(answered(&editor.end(prompt).0), "chosen: door");
+    assert_eq!(join_answer(&editor.end(prompt).0), "chosen: door");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -83,7 +83,7 @@ fn g13_without_forms_the_next_prompt_answers_a_question() {
     let prompt = editor.prompt(&book("Ben"));
     let (asked, end) = editor.end(prompt);
     assert_eq!(reason(&end), "end_turn");
-    let words = answered(&asked);
+    let words = join_answer(&asked);
     for part in ["Which table for Ben?", "window, door", "Your next message is the answer."] {
         assert!(words.contains(part), "{words}");
     }
@@ -97,7 +97,7 @@ fn g13_without_forms_the_next_prompt_answers_a_question() {
     for method in ["session/load", "session/resume"] {
         let id = editor.send(method, &params);
         let (shown, end) = editor.end(id);
-        assert!(answered(&shown).contains("Which table for Ben?"), "{method}: {shown:?}");
+        assert!(join_answer(&shown).contains("Which table for Ben?"), "{method}: {shown:?}");
         assert_eq!(end["result"], json!({}));
     }
     let prompt = json!([
@@ -108,7 +108,7 @@ fn g13_without_forms_the_next_prompt_answers_a_question() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("without files"), "{refused}");
     let prompt = editor.prompt(" door\n");
     let (after, end) = editor.end(prompt);
-    assert_eq!((answered(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
+    assert_eq!((join_answer(&after).as_str(), reason(&end)), ("chosen: door", "end_turn"));
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -185,7 +185,7 @@ fn g13_what_is_decided_elsewhere_is_taken_back_and_an_answer_counts_for_what_was
     let (_, asked) = editor.next_request();
     editor.choose(&asked, "allow");
     let (after, _) = editor.end(prompt);
-    assert_eq!(answered(&after), "Ada1200");
+    assert_eq!(join_answer(&after), "Ada1200");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -203,12 +203,12 @@ fn g13_only_who_may_decide_is_asked() {
         let mut editor = start(client);
         let prompt = editor.prompt(&pay());
         let (_, told) =
-            editor.read_until(|one| !said(std::slice::from_ref(one), "agent_thought_chunk").is_empty());
-        let words = said(&[told], "agent_thought_chunk");
+            editor.read_until(|one| !join_texts(std::slice::from_ref(one), "agent_thought_chunk").is_empty());
+        let words = join_texts(&[told], "agent_thought_chunk");
         assert!(words.contains("waits for a person") && words.contains("/approvals"), "{client}: {words}");
         let id = words.split(' ').next().unwrap();
         assert_eq!(systole(folder.path(), &["approve", id]).code, Some(0));
-        assert_eq!(answered(&editor.end(prompt).0), "Ada1200", "{client}");
+        assert_eq!(join_answer(&editor.end(prompt).0), "Ada1200", "{client}");
         assert_eq!(editor.leave(), Some(0));
     }
     let mut editor = start("suite");
@@ -220,7 +220,7 @@ fn g13_only_who_may_decide_is_asked() {
     assert_eq!(other.leave(), Some(0));
     assert!(approvals(folder.path()).contains("<pay>"), "it still waits");
     editor.choose(&asked, "allow");
-    assert_eq!(answered(&editor.end(prompt).0), "Ada1200");
+    assert_eq!(join_answer(&editor.end(prompt).0), "Ada1200");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -235,7 +235,7 @@ fn g13_what_a_person_left_ends_the_prompt_and_is_asked_with_the_next() {
     let (told, end) = editor.end(prompt);
     assert_eq!(reason(&end), "end_turn");
     assert!(
-        answered(&told).contains("a1 waits: http://") && answered(&told).contains("goes on with it"),
+        join_answer(&told).contains("a1 waits: http://") && join_answer(&told).contains("goes on with it"),
         "{told:?}"
     );
     let prompt = editor.prompt(&pay());
@@ -243,10 +243,10 @@ fn g13_what_a_person_left_ends_the_prompt_and_is_asked_with_the_next() {
     assert_eq!(first["params"]["_meta"], asked["params"]["_meta"], "the earlier one first");
     editor.choose(&first, "reject");
     let (between, second) = editor.next_request();
-    assert!(answered(&between).contains("declined, without a note"), "{between:?}");
+    assert!(join_answer(&between).contains("declined, without a note"), "{between:?}");
     editor.choose(&second, "allow");
     let (after, end) = editor.end(prompt);
-    assert_eq!((answered(&after).as_str(), reason(&end)), ("Ada1200", "end_turn"));
+    assert_eq!((join_answer(&after).as_str(), reason(&end)), ("Ada1200", "end_turn"));
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }
@@ -263,7 +263,7 @@ fn g13_an_organism_that_comes_back_at_the_same_address_is_found_with_its_new_tok
     let organism = Running::organism_set(folder.path(), &["--set", &listen], &TOKENS);
     let (_, asked) = editor.next_request();
     editor.choose(&asked, "allow");
-    assert_eq!(answered(&editor.end(prompt).0), "Ada1200");
+    assert_eq!(join_answer(&editor.end(prompt).0), "Ada1200");
     assert!(editor.ask("session/list", &json!({}))["result"]["sessions"].is_array());
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
@@ -284,7 +284,7 @@ fn g13_a_permission_outlives_a_killed_organism() {
     assert_eq!(asked["params"]["_meta"], first["params"]["_meta"]);
     editor.choose(&first, "allow");
     let (after, end) = editor.end(prompt);
-    assert_eq!((answered(&after).as_str(), reason(&end)), ("There.", "end_turn"), "{after:?}");
+    assert_eq!((join_answer(&after).as_str(), reason(&end)), ("There.", "end_turn"), "{after:?}");
     assert_eq!(house.asked().len(), 2, "no request to a model was made twice");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::editor::{Editor, Library, answered, reason, updates};
+use super::editor::{Editor, Library, join_answer, reason, updates};
 use crate::program::{Running, systole};
 
 const TASK: &str = "The tests fail. Fix them.";
@@ -72,7 +72,7 @@ fn g13_the_change_that_a_person_allows_is_shown_as_a_diff_and_runs() {
     editor.choose(&asked, "allow");
     let (after, end) = editor.end(prompt);
     assert_eq!(reason(&end), "end_turn");
-    assert!(answered(&after).contains("all 3 tests pass"), "{after:?}");
+    assert!(join_answer(&after).contains("all 3 tests pass"), "{after:?}");
     assert!(prices(&root).contains(NOW), "what was shown is what runs");
     let ended: Vec<&Value> =
         updates(&after, "tool_call_update").into_iter().filter(|one| one["status"] == "completed").collect();
@@ -105,21 +105,21 @@ fn g13_the_stock_libraries_allow_reject_cancel_list_and_load() {
         let reasons: Vec<&str> =
             [1, 3, 6].map(|at| results[at]["stopReason"].as_str().unwrap_or("none")).into();
         assert_eq!(reasons, ["end_turn", "cancelled", "end_turn"], "{library:?}: {seen}");
-        let said = |step: usize, kind: &str| -> String {
+        let texts_of = |step: usize, kind: &str| -> String {
             let all = seen["updates"].as_array().unwrap().iter();
             let own = all.filter(|one| one["step"] == step && one["update"]["sessionUpdate"] == kind);
             own.map(|one| one["update"]["content"]["text"].as_str().unwrap()).collect()
         };
         let agent = "agent_message_chunk";
-        assert!(said(1, agent).contains("a person turned the change down"), "{library:?}: {seen}");
-        assert!(said(6, agent).contains("all 3 tests pass"), "{library:?}: {seen}");
+        assert!(texts_of(1, agent).contains("a person turned the change down"), "{library:?}: {seen}");
+        assert!(texts_of(6, agent).contains("all 3 tests pass"), "{library:?}: {seen}");
         assert!(prices(&root).contains(NOW), "{library:?}");
         // A list has each session once, and a load has what was said in it.
         assert_eq!(results[4]["sessions"].as_array().map(Vec::len), Some(2), "{library:?}: {seen}");
         assert_eq!(results[7]["sessions"][0]["cwd"], json!(root), "{library:?}: {seen}");
-        assert_eq!(said(5, "user_message_chunk"), TASK, "{library:?}: {seen}");
-        assert_eq!(said(8, "user_message_chunk"), format!("{TASK}{TASK}"), "{library:?}: {seen}");
-        assert_eq!(said(8, agent), said(6, agent), "{library:?}: {seen}");
+        assert_eq!(texts_of(5, "user_message_chunk"), TASK, "{library:?}: {seen}");
+        assert_eq!(texts_of(8, "user_message_chunk"), format!("{TASK}{TASK}"), "{library:?}: {seen}");
+        assert_eq!(texts_of(8, agent), texts_of(6, agent), "{library:?}: {seen}");
         let diffs = seen["updates"]
             .as_array()
             .unwrap()
@@ -152,7 +152,7 @@ fn g13_an_editor_that_dies_during_a_permission_loses_nothing() {
         let load = editor.send("session/load", &load);
         let (replayed, loaded) = editor.end(load);
         assert_eq!(loaded["result"], json!({}));
-        assert!(answered(&replayed).contains("the next prompt goes on with it"), "{replayed:?}");
+        assert!(join_answer(&replayed).contains("the next prompt goes on with it"), "{replayed:?}");
         assert!(prices(&root).contains(WAS), "no one has allowed it");
         // The next prompt goes on with what is open, and then with itself.
         let prompt = editor.prompt("And now?");
@@ -160,12 +160,12 @@ fn g13_an_editor_that_dies_during_a_permission_loses_nothing() {
         assert_eq!(diff_of(&asked["params"]["toolCall"])["newText"], NOW);
         editor.choose(&asked, "allow");
         let (between, also) = editor.next_request();
-        assert!(answered(&between).contains("all 3 tests pass"), "{between:?}");
+        assert!(join_answer(&between).contains("all 3 tests pass"), "{between:?}");
         assert!(prices(&root).contains(NOW));
         editor.choose(&also, "reject");
         let (after, end) = editor.end(prompt);
         assert_eq!(reason(&end), "end_turn");
-        assert!(answered(&after).contains("a person turned the change down"), "{after:?}");
+        assert!(join_answer(&after).contains("a person turned the change down"), "{after:?}");
         assert_eq!(editor.leave(), Some(0));
         organism.interrupt();
     }

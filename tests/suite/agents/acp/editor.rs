@@ -180,13 +180,13 @@ pub(super) fn updates<'m>(messages: &'m [Value], kind: &str) -> Vec<&'m Value> {
 }
 
 /// The text of all pieces of that kind.
-pub(super) fn said(messages: &[Value], kind: &str) -> String {
+pub(super) fn join_texts(messages: &[Value], kind: &str) -> String {
     updates(messages, kind).iter().map(|update| update["content"]["text"].as_str().unwrap()).collect()
 }
 
 /// What the organism answered.
-pub(super) fn answered(messages: &[Value]) -> String {
-    said(messages, "agent_message_chunk")
+pub(super) fn join_answer(messages: &[Value]) -> String {
+    join_texts(messages, "agent_message_chunk")
 }
 
 /// The reason why a prompt has ended.

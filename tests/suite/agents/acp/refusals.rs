@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::super::chats::house;
 use super::editing::coder;
-use super::editor::{Editor, said};
+use super::editor::{Editor, join_texts};
 use crate::program::{Running, run_file, systole};
 
-fn refused(answer: &Value) -> (i64, &str) {
+fn read_refusal(answer: &Value) -> (i64, &str) {
     let error = &answer["error"];
     let code = error["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"));
     (code, error["message"].as_str().unwrap())
@@ -27,7 +27,7 @@ fn g13_bad_requests_are_errors_that_say_what_to_do() {
         (Value::Null, "cwd is missing"),
     ] {
         let answer = editor.ask("session/new", &new(cwd));
-        let (code, message) = refused(&answer);
+        let (code, message) = read_refusal(&answer);
         assert!(code == -32602 && message.contains(words), "{message}");
     }
     editor.begin_session(&root.join(".").join("../project"));
@@ -50,30 +50,36 @@ fn g13_bad_requests_are_errors_that_say_what_to_do() {
         ("sess-0123456789ab.1", json!([text("a")]), -32002, "no session of yours"),
     ] {
         let answer = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
-        let (found, message) = refused(&answer);
+        let (found, message) = read_refusal(&answer);
         assert!(found == code && message.contains(words), "{found}: {message}");
     }
     let listed = editor.ask("session/list", &json!({"cwd": "project"}));
-    assert!(refused(&listed).1.contains("no absolute path"), "{listed}");
+    assert!(read_refusal(&listed).1.contains("no absolute path"), "{listed}");
     for (cursor, words) in [("x", "no such page"), ("-1", "no such page")] {
         let listed = editor.ask("session/list", &json!({"cursor": cursor}));
-        assert!(refused(&listed).1.contains(words), "{listed}");
+        assert!(read_refusal(&listed).1.contains(words), "{listed}");
     }
     for method in ["session/set_mode", "session/fork", "nothing"] {
         editor.write_line(&json!({"jsonrpc": "2.0", "id": 99, "method": method}).to_string());
         let (_, answer) = editor.read_until(|one| one["id"] == 99);
-        let (code, message) = refused(&answer);
+        let (code, message) = read_refusal(&answer);
         assert!(code == -32601 && message.contains("session/prompt"), "{message}");
     }
     for (line, code) in
         [("[]", -32600), ("{", -32700), (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "x"}"#, -32600)]
     {
         editor.write_line(line);
-        assert_eq!(refused(&editor.read()).0, code, "{line}");
+        assert_eq!(read_refusal(&editor.read()).0, code, "{line}");
     }
+    // A request whose id is too long has its answer under that id all the same.
+    let id = "a".repeat(300);
+    editor
+        .write_line(&json!({"jsonrpc": "2.0", "id": id, "method": "session/list", "params": {}}).to_string());
+    let (_, answer) = editor.read_until(|one| one["id"] == id);
+    assert!(read_refusal(&answer).1.contains("256 bytes"), "{answer}");
     let long = "a".repeat(9 << 20);
     let answer = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": [text(&long)]}));
-    assert!(refused(&answer).1.contains("larger than 8388608 bytes"), "{answer}");
+    assert!(read_refusal(&answer).1.contains("larger than 8388608 bytes"), "{answer}");
     assert_eq!(editor.leave(), Some(0));
     assert_eq!(systole(folder.path(), &["ps"]).stdout.matches("sess-").count(), 0, "nothing was begun");
 }
@@ -93,7 +99,7 @@ fn g13_servers_of_the_editor_are_not_started_and_it_is_told() {
         assert_eq!(update["sessionUpdate"], kind);
         let words = match kind {
             "notice" => update["title"].as_str().unwrap().to_owned(),
-            _ => said(std::slice::from_ref(&told), kind),
+            _ => join_texts(std::slice::from_ref(&told), kind),
         };
         assert!(words.contains("not started: files"), "{words}");
         assert_eq!(editor.leave(), Some(0));
@@ -119,11 +125,11 @@ fn g13_a_session_of_another_client_is_one_that_never_was() {
         let params = json!({"sessionId": session, "cwd": house.path(), "mcpServers": []});
         for method in ["session/load", "session/resume", "session/close"] {
             let answer = other.ask(method, &params);
-            assert_eq!(refused(&answer).0, -32002, "{method}: {answer}");
+            assert_eq!(read_refusal(&answer).0, -32002, "{method}: {answer}");
         }
         other.session = session.to_owned();
         let prompt = other.prompt("Mine?");
-        assert_eq!(refused(&other.end(prompt).1).0, -32002);
+        assert_eq!(read_refusal(&other.end(prompt).1).0, -32002);
         other.cancel();
     }
     assert_eq!(other.ask("session/list", &json!({}))["result"]["sessions"], json!([]));
@@ -131,7 +137,7 @@ fn g13_a_session_of_another_client_is_one_that_never_was() {
     own.session = thread;
     let load =
         own.send("session/load", &json!({"sessionId": own.session, "cwd": house.path(), "mcpServers": []}));
-    assert_eq!(said(&own.end(load).0, "user_message_chunk"), "What?");
+    assert_eq!(join_texts(&own.end(load).0, "user_message_chunk"), "What?");
     assert_eq!((own.leave(), other.leave()), (Some(0), Some(0)));
     organism.interrupt();
 }

@@ -9,7 +9,7 @@ use super::super::chats::WEB;
 use super::super::door_storms::{EnduringClient, Storm, weather};
 use super::super::house::AgentHouse;
 use super::super::relay::Relay;
-use super::editor::{Editor, answered, reason, said};
+use super::editor::{Editor, join_answer, join_texts, reason};
 
 /// The client of the storms, for an editor.
 const DOORS: &str = "clients: {web: {token_env: WEB_TOKEN, doors: [acp], roles: [approve-own]}}";
@@ -70,7 +70,7 @@ impl EnduringClient for EnduringEditor {
     fn judge(&self, round: u64, end: &Value) {
         assert_eq!(reason(end), "end_turn", "{round}: {end}");
         let heard = self.heard.borrow();
-        let all = answered(&heard);
+        let all = join_answer(&heard);
         let answer = all.rsplit(ANEW).next().unwrap();
         assert!(answer.starts_with("Answer ") && answer.ends_with(" does."), "{round}: {all:?}");
         self.answers.borrow_mut().push(answer.to_owned());
@@ -82,8 +82,8 @@ impl EnduringClient for EnduringEditor {
         let load = editor.send("session/load", &load);
         let (read, _) = editor.end(load);
         let asked: String = (0..rounds).map(|round| format!("Question {round}?")).collect();
-        assert_eq!(said(&read, "user_message_chunk"), asked);
-        assert_eq!(answered(&read), self.answers.borrow().concat(), "the editor has what is on record");
+        assert_eq!(join_texts(&read, "user_message_chunk"), asked);
+        assert_eq!(join_answer(&read), self.answers.borrow().concat(), "the editor has what is on record");
     }
 }
 
