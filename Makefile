@@ -4,7 +4,7 @@
 # runs none of them.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo install quick test bench dist site soak seed lint prepare prepare-test prepare-dist prepare-site prepare-soak
+.PHONY: demo install quick test test-doors bench dist site soak seed lint prepare prepare-test prepare-dist prepare-site prepare-soak
 
 CARGO := tools/with-libxml2 cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -75,6 +75,13 @@ soak: prepare-soak
 		sdk_suites:: faults::
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md
+
+# The suite of A2A from a checkout outside of the project: make test-doors A2A_TCK=DIR, with what it needs in the Python
+# that is called python3, or in PYTHON.
+test-doors: prepare
+	@test -d "$(A2A_TCK)/tests/compatibility" || { echo 'test-doors: A2A_TCK=DIR is no checkout of a2a-tck on its line for 1.0'; exit 2; }
+	@$(CARGO) build --locked --bin systole
+	@$(or $(PYTHON),python3) tests/doors/run_a2a_tck.py $(A2A_TCK) $(abspath $(BUILT))/systole $(TARGET)/a2a-tck.txt
 
 # One storm of the simulator, told whole: make seed SEED=17
 seed: prepare

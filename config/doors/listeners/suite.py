@@ -34,6 +34,25 @@ def progress(delivery):
         time.sleep(0.3)
 
 
+def act(reply, delivery, text):
+    """What the suite of A2A wants, by the id of its message, which a proxy of the tests writes before the text."""
+    if text.startswith("tck-input-required"):
+        ask(reply, None)
+    elif text.startswith("tck-reject-task"):
+        ET.SubElement(reply, L + "failure", code="plain.rejected").text = "rejected"
+    elif text.startswith("tck-artifact-data"):
+        pair = ET.SubElement(reply, OWN + "pair")
+        ET.SubElement(pair, OWN + "key").text, ET.SubElement(pair, OWN + "count").text = "value", "42"
+    elif text.startswith("tck-artifact-text"):
+        say(reply, "Generated text content")
+    else:
+        if text.startswith("test-resubscribe"):
+            time.sleep(5)
+        elif text.startswith("tck-stream"):
+            progress(delivery)
+        say(reply, text or "This is a simple text response for testing.")
+
+
 for line in sys.stdin:
     message = ET.fromstring(line)
     stamp = message.find(STAMP)
@@ -42,7 +61,9 @@ for line in sys.stdin:
     element, delivery = message[1].tag.split("}")[1], stamp.get("delivery")
     reply = ET.Element(L + "reply", delivery=delivery)
     answered = message.find(".//" + CORE + "person-said")
-    if answered is not None:
+    if answered is not None and (answered.text or "").startswith("tck-input-required"):
+        ask(reply, None)
+    elif answered is not None:
         say(reply, f"{answered.get('outcome')}: {answered.get('choice') or answered.text or ''}")
     elif sys.argv[1:] == ["asks"]:
         ask(reply, message.findtext(".//" + OWN + "name"))
@@ -52,5 +73,5 @@ for line in sys.stdin:
     else:
         if element == "test_tool_with_progress":
             progress(delivery)
-        say(reply, "".join(message[1].itertext()).strip() or "This is a simple text response for testing.")
+        act(reply, delivery, "".join(message[1].itertext()).strip())
     write(reply)

@@ -7,6 +7,7 @@ pub mod log_types;
 pub mod record_words;
 pub mod refusal_page;
 pub mod reload_types;
+pub mod request_refusals;
 pub mod retry_types;
 pub mod schedule_types;
 pub mod types;

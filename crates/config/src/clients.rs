@@ -20,7 +20,7 @@ section! {
         may: optional("all with `entry: true`") <NameSet> "listeners it may address, of those with `entry: true`";
         rate: optional("none") <RateText> "how many messages it may send in a time, `20/s`, `300/m` or `1000/h`: as many at once, and then one whenever its share of the time is over; more are refused";
         roles: default(Vec::new()) <RoleSet> "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them; in its own threads alone, `answer`: answer questions to a person that no workflow asks, `approve-own`: decide all such requests";
-        doors: optional("all") <DoorSet> "where its token counts: `v1`, the routes for programs and commands; `pages`, the console; `mcp`, the MCP server; `ag-ui`, the door for AG-UI clients; `openai`, the door for clients of the OpenAI API; `acp`, the door for editors. Elsewhere it is as unknown as any other";
+        doors: optional("all") <DoorSet> "where its token counts: `v1`, the routes for programs and commands; `pages`, the console; `mcp`, the MCP server; `ag-ui`, the door for AG-UI clients; `openai`, the door for clients of the OpenAI API; `acp`, the door for editors; `a2a`, the door for other agents. Elsewhere it is as unknown as any other";
     }
 }
 
@@ -39,7 +39,7 @@ form! {
 form! {
     /// Doors, none of them twice.
     pub(super) DoorSet -> Vec<ClientDoor> {
-        KeyForm::SetOf(&["v1", "pages", "mcp", "ag-ui", "openai", "acp"]), read_doors, show |_: &Vec<ClientDoor>| "[]".to_owned()
+        KeyForm::SetOf(&["v1", "pages", "mcp", "ag-ui", "openai", "acp", "a2a"]), read_doors, show |_: &Vec<ClientDoor>| "[]".to_owned()
     }
 }
 

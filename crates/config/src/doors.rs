@@ -8,16 +8,24 @@ use super::key::KeyForm;
 use super::section::{Form, SectionKeys, form, section};
 use super::tree::{Node, Value};
 use super::value;
-use systole_core::types::door_settings::{AgUiSettings, DoorSettings, OpenaiSettings, ShownSteps};
+use systole_core::types::door_settings::{
+    A2aSettings, AgUiSettings, DoorSettings, OpenaiSettings, ShownSteps,
+};
 use systole_core::types::public_origin::{PublicOrigin, read_local_page};
 
 /// What the doors may be.
+const A2A_EXAMPLE: &str = "a2a: true, or a map with show";
 const AG_UI_EXAMPLE: &str = "ag-ui: true, or a map with cors and show";
 const OPENAI_EXAMPLE: &str = "openai: true, or a map with chat and show";
 
 section! { pub(super) DoorKeys {
+    a2a: optional("closed") <A2aDoor> "`true` or these keys: other agents send tasks with A2A, at `/a2a`, and find the organism by its card; docs/doors/a2a.md describes it";
     ag_ui: optional("closed") <AgUiDoor> "`true` or these keys: web apps talk to the entries with AG-UI, at `/ag-ui/ENTRY`; docs/doors/ag-ui.md describes it";
     openai: optional("closed") <OpenaiDoor> "`true` or these keys: clients of the OpenAI API chat with the entries, at `/openai/v1`; docs/doors/openai.md describes it";
+} }
+
+section! { A2aKeys {
+    show: default(ShownSteps::Steps) <WordOf<ShownWord>> "what a client sees of a run: `answer`, its answer alone; `steps`, also who works for it; `all`, also the payloads of that work";
 } }
 
 section! { AgUiKeys {
@@ -32,6 +40,10 @@ section! { OpenaiKeys {
 
 word_choice! { ShownWord: ShownSteps { "answer" = ShownSteps::Answer, "steps" = ShownSteps::Steps, "all" = ShownSteps::All } }
 
+form! {
+    /// The door for other agents.
+    pub(super) A2aDoor -> A2aSettings { KeyForm::TextOrMap, read_a2a, below A2aKeys::ROWS }
+}
 form! {
     /// The door for AG-UI clients.
     pub(super) AgUiDoor -> AgUiSettings { KeyForm::TextOrMap, read_ag_ui, below AgUiKeys::ROWS }
@@ -71,6 +83,10 @@ fn read_open<Keys: Form<Value = Keys>, Settings: Default>(
         return None;
     }
     Keys::read(diagnostics, node, path).map(settings)
+}
+
+fn read_a2a(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<A2aSettings> {
+    read_open(diagnostics, (node, path), A2A_EXAMPLE, |keys: A2aKeys| A2aSettings { shows: keys.show.value })
 }
 
 fn read_ag_ui(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<AgUiSettings> {
@@ -117,6 +133,7 @@ impl DoorKeys {
     /// What the doors do.
     pub(super) fn settings(self) -> DoorSettings {
         DoorSettings {
+            a2a: self.a2a.map(|a2a| a2a.value),
             ag_ui: self.ag_ui.map(|ag_ui| ag_ui.value),
             openai: self.openai.map(|openai| openai.value),
         }

@@ -10,7 +10,6 @@ use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::door_reloads::DoorReloads;
-use super::entrance::{DoorAddresses, Entrance};
 use super::log_view::LogViews;
 use super::pages::sessions::Sessions;
 use systole_core::types::client::ClientDoor;
@@ -19,6 +18,7 @@ use systole_core::types::ports::Clock as _;
 use systole_doorway::FailedLoginCounts;
 use systole_doorway::MessageBounds;
 use systole_doorway::SignInGuesses;
+use systole_doorway::entrance::{DoorAddresses, Entrance};
 use systole_doorway::{ClientPlaces, SharedPlaces};
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;

@@ -17,7 +17,6 @@ use serde::Deserialize;
 
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
-use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{
     describe_stopping, describe_unfit_request, refuse_message, refuse_plainly, refuse_request,
@@ -35,6 +34,7 @@ use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
 use systole_organism::sent_files::SentFile;
 use systole_organism::waiting::SenderReply;
+use systole_payloads::json_payload;
 
 /// The routes of this file.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
@@ -81,7 +81,7 @@ async fn accept_message(
 ) -> Result<Response, Response> {
     let Query(Beside { to, thread, element }) =
         query.map_err(|_| refuse_request("to, thread and element may be given once each"))?;
-    if element.is_some() && !json_payload::is_json(&headers) {
+    if element.is_some() && !is_json(&headers) {
         return Err(refuse_request(
             "element= names the element of a body in JSON, with Content-Type: application/json",
         ));
@@ -98,7 +98,7 @@ async fn accept_message(
         Ok(document) => document,
         Err(unread) => return Err(answer_unread(&state.front, client, key, unread).await),
     };
-    let document = match json_payload::is_json(&headers) {
+    let document = match is_json(&headers) {
         true => {
             let asked = (to.as_deref(), element.as_deref());
             let keep = |bytes| keep_file(&state.front, &client, bytes);
@@ -253,4 +253,10 @@ async fn record_refusal(front: &OrganismHandle, client: Name, key: Key, refused:
         Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
         _ => refuse_stopping(),
     }
+}
+
+/// Whether a body is JSON, by its header.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }

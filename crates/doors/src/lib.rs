@@ -4,26 +4,21 @@
 //! people. The crate `doorway` bounds the connections.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
+mod a2a;
 mod acp;
 mod ag_ui;
-mod compression;
 pub mod door_reloads;
 mod door_row;
-mod entrance;
 pub mod events;
 pub mod http;
 mod http_state;
 mod inbound;
-mod json_payload;
-mod kept_answers;
-mod kept_views;
 mod limits;
 mod live_routes;
 mod log_view;
 mod mcp;
 mod openai;
 mod outcome;
-mod page_origin;
 mod pages;
 mod percent;
 mod reading;
@@ -38,6 +33,5 @@ mod runs;
 pub mod schedule_orders;
 mod steering;
 mod waiting;
-mod watch_budget;
 pub mod wire;
 pub mod witness_door;

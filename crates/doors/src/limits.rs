@@ -32,8 +32,6 @@ pub(crate) const ADDRESS_TRIES: u32 = 20;
 pub(crate) const ADDRESS_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of the address of a page, and of one value in it.
 pub(crate) const ADDRESS_BYTES: usize = 4096;
-/// Bytes of an answer that is compressed: a shorter one fits into one packet anyway.
-pub(crate) const COMPRESSED_BYTES: u64 = 1024;
 
 // Senders
 
@@ -52,12 +50,6 @@ pub(crate) const OWN_STREAMS: usize = 64;
 pub(crate) const OPERATOR_STREAMS: usize = 8;
 /// How often a client of the whole log gets what came together: often enough for a person.
 pub(crate) const EVENT_PACE: Duration = Duration::from_millis(50);
-/// How long records are gathered into one refresh of a page.
-pub(crate) const PAGE_PACE: Duration = Duration::from_millis(150);
-/// Parts of one processor of which refreshes may have one.
-pub(crate) const REFRESH_SHARE: u32 = 20;
-/// What may be spent at once after a quiet time, as the time that pays for it.
-pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 
 // Who signs in
 
@@ -98,8 +90,6 @@ pub(crate) const PROGRESS_BYTES: usize = 1000;
 pub(crate) const OPEN_CALLS: usize = 256;
 /// Bytes of the id of a request, as JSON: it is kept while its call waits.
 pub(crate) const REQUEST_ID_BYTES: usize = 256;
-/// Bytes of the name of a tool: hosts refuse longer ones.
-pub(crate) const TOOL_NAME_BYTES: usize = 64;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
 /// Characters of what a host says of a form that it did not show.
@@ -108,10 +98,14 @@ pub(crate) const HOST_WORDS: usize = 300;
 pub(crate) const CALL_FORMS: usize = 64;
 /// Wrong answers to a form, before its call shows it no more.
 pub(crate) const FORM_FAULTS: usize = 5;
-/// Files of one question, as its schema has it.
-pub(crate) const QUESTION_FILES: usize = 16;
 /// Resources on one page of their list.
 pub(crate) const RESOURCES: usize = 100;
+/// How long a stream of another agent may be silent: a library for Python gives up after 5 s.
+pub(crate) const STREAM_SIGN: Duration = Duration::from_secs(4);
+/// Tasks of a page, if the client names no number.
+pub(crate) const TASKS_OF_PAGE: i64 = 50;
+/// Threads of a client whose tasks are listed, those with the newest records: each is read.
+pub(crate) const TASK_THREADS: usize = 1_000;
 /// Bytes of the text of a thread: a host puts it before its model.
 pub(crate) const RESOURCE_BYTES: usize = 256 << 10;
 /// Messages in it.
@@ -182,12 +176,6 @@ pub(crate) const PART_BYTES: usize = 8 << 20;
 pub(crate) const READINGS: usize = 4;
 /// Readings of one client at once.
 pub(crate) const OWN_READINGS: usize = 2;
-/// Answers that are kept.
-pub(crate) const KEPT_ANSWERS: usize = 16;
-/// Bytes of an answer that is kept.
-pub(crate) const KEPT_ANSWER_BYTES: u64 = 1 << 20;
-/// Values of one view that are kept.
-pub(crate) const KEPT_VIEWS: usize = 8;
 /// Records after a refusal that are searched for what was said instead.
 pub(crate) const SEARCHED: usize = 256;
 /// Records that a page verifies; the command verifies any number.
@@ -198,10 +186,6 @@ pub(crate) const PAGE_FILES: usize = 64;
 pub(crate) const PAGE_FILE_BYTES: usize = 16 << 20;
 /// Columns of the name or the type of a file, as its sender says them.
 pub(crate) const FILE_NAME: usize = 60;
-/// Bytes of the longest way to write the key `"data"` in JSON: each letter as an escape.
-pub(crate) const DATA_KEY: usize = 26;
-/// Bytes of one word in refused JSON that may be something else than a file: a hash has 64 digits.
-pub(crate) const PLAIN_WORD: usize = 80;
 /// Bytes of a file that is exported from a page.
 pub(crate) const EXPORT_BYTES: usize = 64 << 20;
 

@@ -9,10 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
-use super::kept_answers::KeptAnswers;
-use super::kept_views::{KeptViews, LogViewKey, lock_value};
 use super::request_refusals::{LOOK, describe_unfit_address};
-use super::watch_budget::WatchBudget;
 use crate::limits;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
@@ -21,6 +18,9 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_doorway::kept_answers::KeptAnswers;
+use systole_doorway::kept_views::{KeptViews, LogViewKey, lock_value};
+use systole_doorway::watch_budget::WatchBudget;
 use systole_log::index::{IndexFault, IndexFile};
 use systole_log::search::SearchFile;
 use systole_organism::front::OrganismHandle;

@@ -7,11 +7,11 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+pub(super) use systole_api::request_refusals::{describe_stopping, describe_unfit_request};
 use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
-pub(super) use systole_doorway::describe_unfit_request;
 use systole_organism::waiting::SenderReply;
 
 /// What an operator does about a log that cannot be read for a client.
@@ -83,12 +83,6 @@ pub(super) fn refuse_message(refusal: &Refusal) -> Response {
 /// The organism is stopping, or has stopped.
 pub(super) fn refuse_stopping() -> Response {
     refuse_message(&describe_stopping())
-}
-
-/// The refusal in that case.
-pub(super) fn describe_stopping() -> Refusal {
-    let words = "the organism is stopping";
-    Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
 }
 
 /// Whether the organism carried an order out; if not, the answer that says why.

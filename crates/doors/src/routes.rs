@@ -11,14 +11,14 @@ use axum::{Router, middleware};
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::HttpState;
 use super::{
-    acp, ag_ui, inbound, live_routes, mcp, openai, pages, reading, reloading, retrying, schedule_orders,
+    a2a, acp, ag_ui, inbound, live_routes, mcp, openai, pages, reading, reloading, retrying, schedule_orders,
     steering, waiting,
 };
 use systole_core::types::client::ClientDoor;
 
 /// Every door. `pages` has the paths that no other door has.
-static DOORS: [&DoorRow; 7] =
-    [&API, &acp::DOOR, &mcp::DOOR, &ag_ui::DOOR, &openai::DOOR, &monitoring::DOOR, &pages::DOOR];
+static DOORS: [&DoorRow; 8] =
+    [&API, &a2a::DOOR, &acp::DOOR, &mcp::DOOR, &ag_ui::DOOR, &openai::DOOR, &monitoring::DOOR, &pages::DOOR];
 
 /// The door for programs.
 static API: DoorRow = DoorRow {

@@ -93,6 +93,11 @@ impl RpcFault {
         RpcFault { status, ..self }
     }
 
+    /// Its number.
+    pub(super) fn code(&self) -> i64 {
+        self.code
+    }
+
     /// What it says.
     pub(super) fn words(&self) -> &str {
         &self.message

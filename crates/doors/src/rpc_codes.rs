@@ -1,4 +1,4 @@
-//! The numbers of the errors of JSON-RPC, and those that MCP adds.
+//! The numbers of the errors of JSON-RPC, and those that MCP and A2A add.
 
 /// What each error says.
 pub struct RpcCodes {
@@ -33,4 +33,30 @@ pub const RPC: RpcCodes = RpcCodes {
     missing_capability: -32021,
     unsupported: -32022,
     no_resource: -32002,
+};
+
+/// What each error of A2A says.
+pub struct A2aCodes {
+    /// There is no such task.
+    pub task: i64,
+    /// The task is over, and cannot be cancelled.
+    pub cancel: i64,
+    /// No address is notified.
+    pub push: i64,
+    /// The task is in no state for that.
+    pub unsupported: i64,
+    /// A type that is not there.
+    pub content: i64,
+    /// A version that is not there.
+    pub version: i64,
+}
+
+/// The numbers of A2A.
+pub const A2A: A2aCodes = A2aCodes {
+    task: -32001,
+    cancel: -32002,
+    push: -32003,
+    unsupported: -32004,
+    content: -32005,
+    version: -32009,
 };

@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::unfit_request::describe_unfit_request;
 use crate::limits::{DROPPED_BYTES, LINGER};
+use systole_api::request_refusals::describe_unfit_request;
 use systole_api::types::ApiRefusal;
 
 /// The answer of the parser to a request that it cannot read has one of these beginnings, and no body.

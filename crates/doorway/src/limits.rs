@@ -46,3 +46,17 @@ pub const FAILED_SOURCES: usize = 256;
 pub const GUESSES_AT_ONCE: u64 = 10;
 /// Milliseconds until one more is: some hundred in an hour find no token of 16 characters.
 pub const GUESS_MS: u64 = 5_000;
+/// Bytes of an answer that is compressed: a shorter one fits into one packet anyway.
+pub(crate) const COMPRESSED_BYTES: u64 = 1024;
+/// Answers that are kept.
+pub(crate) const KEPT_ANSWERS: usize = 16;
+/// Bytes of an answer that is kept.
+pub(crate) const KEPT_ANSWER_BYTES: u64 = 1 << 20;
+/// Values of one view that are kept.
+pub(crate) const KEPT_VIEWS: usize = 8;
+/// How long records are gathered into one refresh of a page.
+pub(crate) const PAGE_PACE: Duration = Duration::from_millis(150);
+/// What may be spent at once after a quiet time, as the time that pays for it.
+pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
+/// Parts of one processor of which refreshes may have one.
+pub(crate) const REFRESH_SHARE: u32 = 20;

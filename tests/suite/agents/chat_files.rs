@@ -8,12 +8,12 @@ use super::house::AgentHouse;
 use crate::program::{Answer, ask, run_file, systole};
 
 const CHATS: &str = "/openai/v1/chat/completions";
-const RED: &str =
+pub(super) const RED: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARwzEcQCukw/x0F8jngAAAABJRU5ErkJggg==";
 const TOLD: &str = "[a file of 73 bytes, sha256 ";
 
 /// A house whose model sees pictures and PDFs.
-fn house_that_sees(replies: &[&str], doors: &str) -> AgentHouse {
+pub(super) fn house_that_sees(replies: &[&str], doors: &str) -> AgentHouse {
     let house = house(replies, doors);
     let file = house.path().join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();

@@ -2,6 +2,7 @@
 //! provider in place of the model. These tests call no code of an agent. They read what it did from the log and from
 //! the requests that the mock got.
 
+mod a2a;
 mod acp;
 mod ag_ui;
 mod ag_ui_streams;

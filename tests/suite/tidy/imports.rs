@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 35] = [
+pub(crate) const CRATES: [CrateArrows; 36] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -77,6 +77,7 @@ pub(crate) const CRATES: [CrateArrows; 35] = [
         &["core", "export", "follow", "kit", "log", "organism", "queries", "show"],
         TYPES_AND_RULES,
     ),
+    ("crates/payloads", &["api", "core", "kit", "organism", "queries", "show"], TYPES_AND_RULES),
     ("crates/client", &["api", "core", "export", "kit", "log", "organism", "queries"], TYPES_AND_RULES),
     (
         "crates/rehearsal",
@@ -90,8 +91,8 @@ pub(crate) const CRATES: [CrateArrows; 35] = [
     (
         "crates/doors",
         &[
-            "api", "bus", "core", "doorway", "export", "follow", "kit", "log", "organism", "proof",
-            "queries", "show", "system", "witness",
+            "api", "bus", "core", "doorway", "export", "follow", "kit", "log", "organism", "payloads",
+            "proof", "queries", "show", "system", "witness",
         ],
         TYPES_AND_RULES,
     ),

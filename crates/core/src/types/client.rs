@@ -55,6 +55,8 @@ pub enum ClientDoor {
     Openai,
     /// The door for editors.
     Acp,
+    /// The door for other agents.
+    A2a,
 }
 
 impl ClientDoor {
@@ -66,6 +68,7 @@ impl ClientDoor {
         ClientDoor::AgUi,
         ClientDoor::Openai,
         ClientDoor::Acp,
+        ClientDoor::A2a,
     ];
 
     /// The door's name in the organism's file.
@@ -77,6 +80,7 @@ impl ClientDoor {
             ClientDoor::AgUi => "ag-ui",
             ClientDoor::Openai => "openai",
             ClientDoor::Acp => "acp",
+            ClientDoor::A2a => "a2a",
         }
     }
 }

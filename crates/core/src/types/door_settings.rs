@@ -3,10 +3,19 @@
 /// The doors that are open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DoorSettings {
+    /// The door for other agents, over A2A.
+    pub a2a: Option<A2aSettings>,
     /// The door for AG-UI clients.
     pub ag_ui: Option<AgUiSettings>,
     /// The door for clients of the OpenAI API.
     pub openai: Option<OpenaiSettings>,
+}
+
+/// What the door for other agents does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct A2aSettings {
+    /// What it shows of a run.
+    pub shows: ShownSteps,
 }
 
 /// What the door for AG-UI clients does.

@@ -21,11 +21,11 @@ use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::rpc::{self, RpcFault};
 use crate::rpc_codes::RPC;
-use crate::runs::answers::RunFailure;
 use crate::runs::follower::RunFollower;
 use crate::runs::wire_events::{ClientPlace, WireEvent, stream};
 use crate::runs::work::unread;
 use systole_doorway::SharedPlace;
+use systole_payloads::answers::RunFailure;
 
 /// A prompt of an editor.
 pub(super) struct FollowedPrompt {

@@ -19,13 +19,13 @@ use super::sessions::{check_folder, read_id};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
 use crate::rpc;
-use crate::runs::answers::read_question;
 use crate::runs::follower::RunFollower;
 use crate::runs::id::{name_run, read_receipt};
 use crate::runs::requests::RunRequests;
 use crate::runs::said_threads::SaidThread;
 use crate::runs::wire_events::{WireEvent, answer_events, stream};
 use crate::runs::work::unread;
+use systole_payloads::answers::read_question;
 
 /// The kinds of texts.
 const USER: &str = "user_message_chunk";

@@ -28,7 +28,6 @@ use serde_json::{Value, json};
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, BodySeats, HttpState};
 use super::inbound::{self, UnreadBody};
-use super::page_origin;
 use super::request_refusals::{refuse_plainly, refuse_request};
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
@@ -45,6 +44,7 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::page_origin;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {

@@ -19,11 +19,9 @@ use crate::limits;
 use crate::request_refusals::describe_unfit_request;
 use crate::rpc::RpcFault;
 use crate::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
-use crate::runs::entries::list_entries;
 use crate::runs::follower::RunFollower;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, name_request};
-use crate::runs::said_files::{SaidFile, SaidText, takes_files, write_said};
 use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::send_message;
 use crate::runs::work::{finish_work, read_blocking, unread};
@@ -34,6 +32,8 @@ use systole_core::types::ids::Key;
 use systole_core::types::person::RequestKind;
 use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::refusal::Refusal;
+use systole_payloads::entries::list_entries;
+use systole_payloads::said_files::{SaidFile, SaidText, takes_files, write_said};
 use systole_queries::asked_decisions::read_decision;
 use systole_queries::persons::WaitingRequest;
 use systole_queries::run_events::RunEvent;
@@ -151,9 +151,10 @@ impl AcpEditor {
         let organism = self.state.front.composition().clone();
         let entry = find_entry(&organism, self)?;
         let files: Vec<&SaidFile> = said.files.iter().collect();
-        let message = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
+        let message = write_said((&self.state.front, &self.client), entry, (&said.text, &files))?;
         let (document, address) = (message.document.clone(), found.address.clone());
-        let receipt = send_message(&self.state, &self.client, (entry, document), (key, address)).await?;
+        let receipt =
+            send_message(&self.state, &self.client, (entry, document), (key, Some(address))).await?;
         let untold = self.memory.take_untold(place);
         let is_earlier =
             |turn: &&TranscriptTurn| turn.end.is_none() || untold.contains(&turn.asked.1.header.seq);

@@ -10,10 +10,10 @@ use systole_queries::glance::glance;
 use systole_queries::run_events::CallPlace;
 
 use crate::limits;
-use crate::runs::answers::write_called;
 use crate::runs::id::name_call;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_payloads::answers::write_called;
 
 /// What an element of a built-in listener does, in the words of the protocol.
 const KINDS: [(&str, &str); 12] = [

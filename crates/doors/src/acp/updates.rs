@@ -12,10 +12,10 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, SpokenWords,
 use super::editor::AcpEditor;
 use super::places::{SaidAnswers, write_place};
 use super::tool_calls::ToolCalls;
-use crate::runs::answers::{RunFailure, describe_failure, write_answer, write_sent};
 use crate::runs::id::name_run;
 use crate::runs::thought::SaidThought;
 use crate::runs::wire_events::{ClientPlace, WireEvent};
+use systole_payloads::answers::{RunFailure, describe_failure, write_answer, write_sent};
 
 /// What comes between a text that does not count and the one that does: editors cannot take back what they show.
 const ANEW: &str = "Another answer:\n\n";
@@ -100,7 +100,7 @@ impl UpdateWriter {
 
     /// Takes the next event of the run.
     pub(super) fn take_event(&mut self, editor: &AcpEditor, placed: PlacedEvent) {
-        let PlacedEvent { cursor, event, is_known } = placed;
+        let PlacedEvent { cursor, event, is_known, .. } = placed;
         let is_text = matches!(&event, RunEvent::Text(_));
         let is_thought = matches!(&event, RunEvent::Thought { .. });
         let before = self.said;

@@ -17,12 +17,9 @@ use crate::http_state::BodySeats;
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
-use crate::runs::answers::read_question;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
-use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, has_seen, name_request};
-use crate::runs::said_files::{SaidFile, SaidText, build_said, write_said};
 use crate::runs::said_threads::SaidThread;
 use crate::runs::sending::{send_message, stop_run};
 use crate::runs::wire_events::ClientPlace;
@@ -35,6 +32,9 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::thread_choice::fit_foreign;
+use systole_payloads::answers::read_question;
+use systole_payloads::entries::find_entry;
+use systole_payloads::said_files::{SaidFile, SaidText, build_said, write_said};
 use systole_queries::transcript::TranscriptTurn;
 
 /// What the door has of its own: bounds.
@@ -133,10 +133,11 @@ impl RunCaller {
         refuse_unanswered(&self.read_waiting(found).await?, &[])?;
         let said = input.read_last()?;
         let files: Vec<&SaidFile> = said.files.iter().collect();
-        let message = write_said((&self.state, &self.client), entry, (&said.text, &files))?;
+        let message = write_said((&self.state.front, &self.client), entry, (&said.text, &files))?;
         let document = message.document.clone();
         let receipt =
-            send_message(&self.state, &self.client, (entry, document), (&key, found.address.clone())).await?;
+            send_message(&self.state, &self.client, (entry, document), (&key, Some(found.address.clone())))
+                .await?;
         Ok(DecidedRun { receipt, told: Position::default() })
     }
 

@@ -9,9 +9,9 @@ use super::caller::PathParts;
 use super::fault::RunFault;
 use super::writer::PROTOCOL;
 use crate::http_state::ApiCall;
-use crate::runs::entries::find_entry;
-use crate::runs::said_files::takes_files;
 use systole_core::types::client::Role;
+use systole_payloads::entries::find_entry;
+use systole_payloads::said_files::takes_files;
 
 /// Describes an entry.
 pub(super) async fn show_capabilities(

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::kept_messages::MessageHead;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;
-use crate::runs::said_files::{SaidFile, SaidText};
 use systole_core::types::refusal::Refusal;
+use systole_payloads::said_files::{SaidFile, SaidText};
 
 /// What a state of this door has.
 pub(super) const STATE_KEYS: [&str; 2] = ["waits", "usage"];

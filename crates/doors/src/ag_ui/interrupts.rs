@@ -6,7 +6,6 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::CallPlace;
 
 use super::input::{ResumeStatus, SentResume};
-use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use crate::runs::decisions::RequestDecision;
 use crate::runs::forms::{read_form, write_answer_form, write_approval_form};
@@ -17,6 +16,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
+use systole_payloads::open_elements;
 
 const CANCELLED: &str = "the client cancelled it";
 
@@ -43,7 +43,7 @@ pub(super) fn write_interrupt(organism: &Composition, run: &CallPlace, waiting: 
 fn write_edited(organism: &Composition, waiting: &WaitingRequest, element: &str) -> Option<Value> {
     let taken = organism.listeners.get(&waiting.listener)?;
     let taken = taken.accepts.iter().find(|taken| &*taken.name.local == element)?;
-    Some(tools::find_model(organism, taken.schema)?.json_schema(element)?.schema)
+    Some(open_elements::find_model(organism, taken.schema)?.json_schema(element)?.schema)
 }
 
 /// What a client says about an interrupt.

@@ -33,7 +33,6 @@ use super::request_refusals::{
     describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
 };
 use super::runs::said_threads::{SaidThread, read_run_name};
-use crate::runs::entries::find_entry;
 use crate::runs::id::read_receipt;
 use crate::runs::wire_events::{WireEvent, answer_events};
 use crate::runs::work::finish_work;
@@ -46,6 +45,7 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Position;
+use systole_payloads::entries::find_entry;
 use threads::{find_thread, keep_messages, refuse_unknown, write_messages, write_snapshot};
 use writer::RunHead;
 

@@ -4,9 +4,9 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::entrance::DoorAddresses;
 use crate::limits;
-use crate::page_origin;
+use systole_doorway::entrance::DoorAddresses;
+use systole_doorway::page_origin;
 
 /// The origin of a request's page, if the file names it.
 pub(super) fn find_named(cors: &[String], headers: &HeaderMap) -> Option<HeaderValue> {

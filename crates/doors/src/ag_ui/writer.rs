@@ -18,10 +18,10 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, R
 use super::input::STATE_KEYS;
 use super::kept_messages::KeptMessages;
 use super::wire::{write_all_messages, write_error};
-use crate::runs::answers::{describe_failure, write_answer, write_called, write_sent};
 use crate::runs::id::{name_call, name_run};
 use crate::runs::thought::SaidThought;
 use crate::runs::wire_events::{ClientPlace, EventText, WireEvent};
+use systole_payloads::answers::{describe_failure, write_answer, write_called, write_sent};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: &str = "1.0";
@@ -124,7 +124,7 @@ impl RunWriter {
 
     /// Takes the next event of the run.
     pub(super) fn take_event(&mut self, placed: PlacedEvent, used: &CostRow) {
-        let PlacedEvent { cursor, event, is_known } = placed;
+        let PlacedEvent { cursor, event, is_known, .. } = placed;
         // An end is none if the run was tried again.
         match &event {
             RunEvent::Ended { .. } if is_known => {

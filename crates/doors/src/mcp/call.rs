@@ -8,7 +8,6 @@ use super::params::McpParams;
 use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::tools;
 use crate::inbound::{choose_key, keep_file};
-use crate::json_payload;
 use crate::rpc::{self, RpcFault};
 use crate::runs::id::read_receipt;
 use crate::runs::work::read_blocking;
@@ -18,6 +17,7 @@ use systole_core::types::flow::Refused;
 use systole_core::types::ids::Name;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
+use systole_payloads::json_payload;
 use systole_queries::run_events::RunId;
 
 /// A call that has begun.

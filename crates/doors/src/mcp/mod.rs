@@ -34,7 +34,6 @@ use tokio::sync::mpsc;
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
-use super::page_origin;
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
 use super::runs::id::find_run_id;
@@ -51,6 +50,7 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::page_origin;
 use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.

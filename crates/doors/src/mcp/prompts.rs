@@ -4,10 +4,11 @@
 use serde_json::{Map, Value, json};
 
 use super::params::McpParams;
-use super::tools::{self, OWN, OpenTool};
+use super::tools::{self, OWN};
 use crate::rpc::RpcFault;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_payloads::open_elements::{OpenElement, find_model, list_open};
 
 /// The argument for an element's own text.
 const TEXT: &str = "text";
@@ -24,23 +25,23 @@ struct PromptArgument {
 
 /// The prompts of a client.
 pub(super) fn list_prompts(organism: &Composition, client: &Name) -> Vec<Value> {
-    tools::open_to(organism, client).iter().map(|tool| show_prompt(organism, tool)).collect()
+    list_open(organism, client).iter().map(|tool| show_prompt(organism, tool)).collect()
 }
 
-fn show_prompt(organism: &Composition, tool: &OpenTool<'_>) -> Value {
+fn show_prompt(organism: &Composition, tool: &OpenElement<'_>) -> Value {
     let arguments: Vec<Value> = list_arguments(organism, tool).iter().map(PromptArgument::show).collect();
     json!({"name": tool.name, "description": describe_prompt(organism, tool), "arguments": arguments})
 }
 
-fn describe_prompt(organism: &Composition, tool: &OpenTool<'_>) -> String {
-    let model = tools::find_model(organism, tool.taken.schema);
+fn describe_prompt(organism: &Composition, tool: &OpenElement<'_>) -> String {
+    let model = find_model(organism, tool.taken.schema);
     let about = model.as_ref().and_then(|model| model.find_documentation(&tool.taken.name.local));
     let asks = format!("Asks {}.", tool.listener.name);
     about.map_or_else(|| asks.clone(), |about| format!("{asks} {about}"))
 }
 
-fn list_arguments(organism: &Composition, tool: &OpenTool<'_>) -> Vec<PromptArgument> {
-    let model = tools::find_model(organism, tool.taken.schema);
+fn list_arguments(organism: &Composition, tool: &OpenElement<'_>) -> Vec<PromptArgument> {
+    let model = find_model(organism, tool.taken.schema);
     let drawn = model.and_then(|model| model.json_schema(&tool.taken.name.local));
     let Some(Value::Object(mut schema)) = drawn.map(|drawn| drawn.schema) else { return Vec::new() };
     let required = schema.remove("required").unwrap_or_default();

@@ -11,6 +11,7 @@ use systole_core::rules::core_payload;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::refusal::Refusal;
+use systole_payloads::open_elements::find_model;
 
 /// The `_meta` keys of ours, in requests and in results.
 pub(super) const KEY: &str = "systole/key";
@@ -39,7 +40,7 @@ pub(super) fn build_end(
             // A host that knows the form of the answer refuses a result without one.
             build_text(
                 &words,
-                matches!(find_answers(organism, record), [only] if find_model(organism, only).is_some()),
+                matches!(find_answers(organism, record), [only] if find_answer_model(organism, only).is_some()),
             )
         }
         CallJudgement::Failed | CallJudgement::Cancelled => {
@@ -68,7 +69,7 @@ fn build_answer(organism: &Composition, record: &ApiRecord) -> Value {
         Some((payload, answer))
     });
     let Some((payload, answer)) = known else { return build_text(&read_text(record), false) };
-    let Some(model) = find_model(organism, answer) else { return build_text(&payload.text(), false) };
+    let Some(model) = find_answer_model(organism, answer) else { return build_text(&payload.text(), false) };
     let mut result = build_text(&read_text(record), false);
     if let (Some(fields), Ok(value)) = (result.as_object_mut(), model.to_json(record.body.as_bytes())) {
         fields.insert("structuredContent".to_owned(), value);
@@ -77,8 +78,8 @@ fn build_answer(organism: &Composition, record: &ApiRecord) -> Value {
 }
 
 /// The model of an answer that has a form beside its text. `None` if it is one text.
-fn find_model(organism: &Composition, answer: &ElementSchema) -> Option<SchemaModel> {
-    let model = tools::find_model(organism, answer.schema)?;
+fn find_answer_model(organism: &Composition, answer: &ElementSchema) -> Option<SchemaModel> {
+    let model = find_model(organism, answer.schema)?;
     tools::answer_schema(&model, answer).map(|_| model)
 }
 

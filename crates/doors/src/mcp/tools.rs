@@ -6,70 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
+use systole_payloads::open_elements::{OpenElement, find_model, list_open};
 
 use crate::limits;
 use crate::rpc::RpcFault;
-use systole_core::rules::introspection::model_of;
-use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
+use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 use systole_core::types::ids::Name;
 
 /// The key of an element's own text.
 pub(super) const OWN: &str = ".";
-
-/// An element that a client may send.
-pub(crate) struct OpenTool<'c> {
-    /// Its name as a tool.
-    pub(crate) name: String,
-    /// Who takes it.
-    pub(crate) listener: &'c Listener,
-    /// The element.
-    pub(crate) taken: &'c ElementSchema,
-}
-
-/// The tools of a client.
-pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenTool<'c>> {
-    let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
-    let open = organism.listeners.values().filter(is_open);
-    let all: Vec<_> = open
-        .flat_map(|one| {
-            let is_offered = |taken: &&ElementSchema| one.shows_outside(taken) && !taken.brings_files();
-            one.accepts.iter().filter(is_offered).map(move |taken| (one, taken))
-        })
-        .collect();
-    let mut taken_names = BTreeSet::new();
-    let mut tools = Vec::with_capacity(all.len());
-    for (listener, taken) in &all {
-        let is_shared = all.iter().filter(|(_, other)| other.name.local == taken.name.local).count() > 1;
-        let wanted = match is_shared {
-            true => format!("{}-{}", listener.name.as_str(), taken.name.local),
-            false => taken.name.local.to_string(),
-        };
-        tools.push(OpenTool { name: find_free_name(&wanted, &mut taken_names), listener, taken });
-    }
-    tools
-}
-
-/// A name in the letters that hosts and models take, and that no other tool has.
-fn find_free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    // There is room for the number behind it.
-    let plain: String = wanted.chars().map(plain).take(limits::TOOL_NAME_BYTES - 8).collect();
-    let mut name = plain.clone();
-    let mut number = 1;
-    while !taken.insert(name.clone()) {
-        number += 1;
-        name = format!("{plain}-{number}");
-    }
-    name
-}
 
 /// The tool of that name, or of the prompt of that name.
 pub(super) fn find_tool<'c>(
     organism: &'c Composition,
     client: &Name,
     (kind, name): (&str, &str),
-) -> Result<OpenTool<'c>, RpcFault> {
-    let mut tools = open_to(organism, client);
+) -> Result<OpenElement<'c>, RpcFault> {
+    let mut tools = list_open(organism, client);
     if let Some(at) = tools.iter().position(|tool| tool.name == name) {
         return Ok(tools.swap_remove(at));
     }
@@ -83,14 +36,9 @@ pub(super) fn find_tool<'c>(
     Err(RpcFault::refuse_params(format!("no {kind} is called {shown:?}; {fix}")))
 }
 
-/// The model of a schema of the organism.
-pub(crate) fn find_model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
-    model_of(organism, &organism.schemas.get(schema.0)?.text)
-}
-
 /// The tools of a client, as `tools/list` shows them.
 pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
-    let tools = open_to(organism, client);
+    let tools = list_open(organism, client);
     let elements = tools.iter().flat_map(|tool| std::iter::once(tool.taken).chain(list_answers(tool)));
     let ids: BTreeSet<usize> = elements.map(|element| element.schema.0).collect();
     let models: BTreeMap<usize, SchemaModel> =
@@ -98,8 +46,8 @@ pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
     tools.iter().filter_map(|tool| show_tool(tool, &models)).collect()
 }
 
-fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
-    let OpenTool { name, listener, taken } = tool;
+fn show_tool(tool: &OpenElement<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
+    let OpenElement { name, listener, taken } = tool;
     let model = models.get(&taken.schema.0)?;
     let sent = model.has_files().then(|| model.with_sent_files());
     let drawn = sent.as_ref().unwrap_or(model).json_schema(&taken.name.local)?;
@@ -128,7 +76,7 @@ fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Opti
 }
 
 /// The answers of a tool: what its listener gives only itself is none.
-fn list_answers<'c>(tool: &OpenTool<'c>) -> impl Iterator<Item = &'c ElementSchema> {
+fn list_answers<'c>(tool: &OpenElement<'c>) -> impl Iterator<Item = &'c ElementSchema> {
     tool.listener.returns.iter().filter(|answer| tool.listener.shows_outside(answer))
 }
 
@@ -138,19 +86,4 @@ pub(super) fn answer_schema(model: &SchemaModel, answer: &ElementSchema) -> Opti
     let properties = schema.get("properties").and_then(Value::as_object);
     let is_text = properties.is_some_and(|all| all.keys().eq([OWN]));
     (!is_text).then_some(schema)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_plain_short_and_different() {
-        let mut taken = BTreeSet::new();
-        let names = ["größe", "gr__e", "a.b", &"x".repeat(90), &"x".repeat(91)]
-            .map(|name| find_free_name(name, &mut taken));
-        assert_eq!(names[..3], ["gr__e", "gr__e-2", "a_b"]);
-        assert_eq!(names[3].len(), 56);
-        assert_eq!(names[4], format!("{}-2", names[3]));
-    }
 }

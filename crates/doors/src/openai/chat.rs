@@ -23,7 +23,6 @@ use super::chunks::{ChunkEvents, ChunkFrame};
 use super::decisions::{announce_frame, decide_in_chat, parse_decision, write_frame};
 use super::fault::{OpenaiFault, refuse_later};
 use super::models::find_entry;
-use crate::entrance::DoorAddresses;
 use crate::http_state::{ApiCall, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
@@ -39,6 +38,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_doorway::SharedPlace;
+use systole_doorway::entrance::DoorAddresses;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
 
@@ -114,7 +114,7 @@ async fn send_last(
         Ok(said) => {
             let document = said.document.clone();
             let (key, thread) = (&chosen.chat.key, chosen.chat.name.to_string());
-            send_message(state, sought.client, (entry, document), (key, thread))
+            send_message(state, sought.client, (entry, document), (key, Some(thread)))
                 .await
                 .map_err(OpenaiFault::from)
         }

@@ -6,10 +6,9 @@ use systole_kit::{QName, namespaces};
 use super::chat_request::ChatRequest;
 use super::fault::OpenaiFault;
 use crate::http_state::HttpState;
-use crate::limits;
-use crate::runs::said_files::{SaidFile, SaidMessage, takes_files, write_said};
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
+use systole_payloads::said_files::{SaidFile, SaidMessage, takes_files, write_said};
 
 /// What is before the history that a client tells of a chat that is new here.
 const REPORT: &str = "What the client reports of the chat before this message. It is no order:";
@@ -33,11 +32,11 @@ pub(super) fn write_message(
     let before = told.flat_map(|one| &one.files).filter(|file| file.is_known());
     for file in before {
         // The newest count; the text names all of them.
-        if files.len() < limits::QUESTION_FILES && !files.contains(&file) {
+        if files.len() < systole_payloads::limits::QUESTION_FILES && !files.contains(&file) {
             files.push(file);
         }
     }
-    write_said((state, client), entry, (&text, &files))
+    write_said((&state.front, client), entry, (&text, &files))
         .map_err(|refusal| OpenaiFault::from_refusal(&refusal).about("messages"))
 }
 

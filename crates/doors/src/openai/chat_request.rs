@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::fault::OpenaiFault;
 use crate::limits;
-use crate::runs::said_files::{SaidFile, SaidText};
+use systole_payloads::said_files::{SaidFile, SaidText};
 
 /// A text of a chat.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,6 @@ use super::chat_hash::{ChatHash, is_chosen};
 use super::sending_requests::SendingRequests;
 use crate::http_state::BodySeats;
 use crate::limits;
-use crate::runs::answers::write_answer;
 use crate::runs::named::list_named;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -22,6 +21,7 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::thread_choice::ThreadName;
 use systole_core::types::time::Millis;
 use systole_organism::front::OrganismHandle;
+use systole_payloads::answers::write_answer;
 use systole_queries::transcript::Transcript;
 
 /// A message of a chat, and where it went.

@@ -7,11 +7,11 @@ use systole_queries::costs::CostRow;
 use systole_queries::run_events::{RunEvent, read_words};
 
 use super::fault::OpenaiFault;
-use crate::runs::answers::{describe_failure, write_answer};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
 use systole_core::types::door_settings::ShownSteps;
 use systole_core::types::record::Record;
+use systole_payloads::answers::{describe_failure, write_answer};
 
 /// What comes between a text that does not count and the one that does: such clients cannot take back what they show.
 const ANEW: &str = "\n\nAnother answer:\n\n";

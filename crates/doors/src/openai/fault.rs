@@ -6,9 +6,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::request_refusals::{describe_with_fix, find_status};
-use crate::runs::answers::RunFailure;
 use crate::runs::work::describe_later;
 use systole_core::types::refusal::Refusal;
+use systole_payloads::answers::RunFailure;
 
 /// Why a request gets no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -28,11 +28,11 @@ use axum::routing::any;
 
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::Caller;
-use super::page_origin;
 use super::request_refusals::read_bearer;
 use chat_threads::ChatDoor;
 use fault::{OpenaiFault, refuse_later};
 use systole_core::types::client::ClientDoor;
+use systole_doorway::page_origin;
 
 /// The door. Its state are the threads of chats.
 pub(super) static DOOR: DoorRow = DoorRow {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::fault::OpenaiFault;
 use crate::http_state::ApiCall;
-use crate::runs::entries::{self, list_entries};
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
+use systole_payloads::entries::{self, list_entries};
 
 /// The entry that a model's name names.
 pub(super) fn find_entry<'c>(

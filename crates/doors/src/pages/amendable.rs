@@ -8,7 +8,6 @@ use systole_kit::{DocumentLimits, Payload};
 use super::filled_form::FilledForm;
 use super::forms::{Fields, find_filled};
 use super::page_request::PageRequest;
-use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
 use crate::waiting;
 use systole_core::types::client::Role;
@@ -16,6 +15,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
+use systole_payloads::open_elements;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 /// A waiting payload with the model of its schema.
@@ -108,5 +108,5 @@ pub(super) fn model_of(
 ) -> Option<SchemaModel> {
     let read = Payload::parse(payload.as_bytes(), &DocumentLimits::default()).ok()?;
     let schema = organism.find_listener(&request.listener)?.find_accepted(read.name())?;
-    tools::find_model(organism, schema)
+    open_elements::find_model(organism, schema)
 }

@@ -17,7 +17,6 @@ use super::inputs::FormInputs;
 use super::page_request::{PageRequest, render_page};
 use super::shorten::encode_part;
 use super::verdict::VerdictView;
-use crate::mcp::tools;
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use systole_api::retry_types::AnewShown;
 use systole_api::types::ApiReceipt;
@@ -28,6 +27,7 @@ use systole_core::types::refusal::Refusal;
 use systole_kit::{DocumentLimits, Payload};
 use systole_organism::anew::AnewRequest;
 use systole_organism::validators::TrialPurpose;
+use systole_payloads::open_elements;
 use systole_queries::anew::{AnewChange, AnewPreview};
 use systole_queries::full::ShownPayload;
 
@@ -118,7 +118,7 @@ impl FailedForm {
 fn find_model(organism: &Composition, preview: &AnewPreview) -> Option<(String, SchemaModel)> {
     let read = Payload::parse(&preview.payload, &DocumentLimits::default()).ok()?;
     let schema = organism.find_listener(&preview.listener)?.find_accepted(read.name())?;
-    Some((read.name().local.to_string(), tools::find_model(organism, schema)?))
+    Some((read.name().local.to_string(), open_elements::find_model(organism, schema)?))
 }
 
 /// Shows the form, filled from the request.

@@ -7,8 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::Response;
 
 use super::assets;
-use crate::entrance::{DoorAddresses, Entrance, is_address, read_host};
 use systole_core::types::ports::Position;
+use systole_doorway::entrance::{DoorAddresses, Entrance, is_address, read_host};
 
 /// The header with the secret of a tab.
 pub(super) const SECRET: &str = "systole-secret";

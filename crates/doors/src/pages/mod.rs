@@ -64,7 +64,6 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
-use super::entrance::{Entrance, read_host};
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
 use crate::limits;
@@ -74,6 +73,7 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::entrance::{Entrance, read_host};
 use systole_system::clock::WallClock;
 use thread_orders::ThreadOrder;
 

@@ -15,14 +15,12 @@ use super::shorten::encode_part;
 use super::thread_orders::ThreadOrder;
 use crate::inbound;
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
+use crate::runs::steering_words::steer_thread as steer_work;
 use crate::steering::check_note;
 use systole_api::retry_types::RetryShown;
-use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::refusal::Refusal;
-use systole_organism::front::ClientMessage;
 use systole_organism::order::RetryRequest;
-use systole_organism::steer_payload;
 use systole_organism::waiting::SenderReply;
 use systole_queries::posts::DueCalls;
 use systole_queries::why::{Asker, ThreadWaits, report};
@@ -138,33 +136,10 @@ pub(super) async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal>
     let id = form.asked.thread()?;
     let text =
         form.field("text").ok_or_else(|| describe_unfit_request("text is missing: what do you say?"))?;
-    let wanted = id.clone();
-    let found = form
-        .asked
-        .read(move |moment| {
-            if moment.reader.of_thread(&wanted, 1, 1)?.is_empty() {
-                return Ok(None);
-            }
-            moment.read_state()?.listener_at_work(&*moment.reader, &wanted).map(Some)
-        })
-        .await?;
-    let resting = || {
-        let words = format!("no call is open in {id}, so no one would read it");
-        Refusal::new(Code::RestingThread, words).fixed_by("send a message that goes on with the thread")
-    };
-    let listener = found.ok_or_else(unknown_thread)?.ok_or_else(resting)?;
-    let front = &form.asked.state.front;
-    let composition = front.composition().clone();
-    let listener = composition.find_listener(&listener).ok_or_else(|| {
-        describe_unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
-    })?;
-    let payload = steer_payload::build_steer(&composition, listener, text).map_err(describe_unfit_request)?;
     // The form has its key from the page, so that a second click says nothing twice.
     let key = inbound::choose_key(form.field("key").map(str::to_owned)).map_err(describe_unfit_request)?;
-    let (client, document) = (form.by.clone(), payload.bytes().to_vec());
-    let message =
-        ClientMessage { client, key, document, to: None, thread: Some(id.to_string()), subject: None };
-    answer_order(form, &id, front.send_message(message).await, "steered")
+    steer_work((&form.asked.state, &form.by), &id, text, key).await.map_err(|refusal| *refusal)?;
+    Ok(finish_order(form, &id, "steered"))
 }
 
 fn answer_order(
@@ -174,11 +149,13 @@ fn answer_order(
     what: &str,
 ) -> Result<Response, Refusal> {
     match reply {
-        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-            let back = format!("/t/{}", encode_part(id.as_str()));
-            Ok(form.finish_change(&back, &json!({what: id.as_str(), "by": form.by.as_str()})))
-        }
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(finish_order(form, id, what)),
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         None => Err(describe_stopping()),
     }
+}
+
+fn finish_order(form: &ChangeForm, id: &ThreadId, what: &str) -> Response {
+    let back = format!("/t/{}", encode_part(id.as_str()));
+    form.finish_change(&back, &json!({what: id.as_str(), "by": form.by.as_str()}))
 }

@@ -5,9 +5,9 @@
 use systole_kit::schema::{FormField, FormInput, FormValues};
 use systole_kit::{DocumentLimits, payload::Payload};
 
-use crate::mcp::tools;
 use systole_core::types::composition::Composition;
 use systole_core::types::record::Record;
+use systole_payloads::open_elements;
 use systole_queries::full;
 use systole_show::columns::plain;
 
@@ -21,7 +21,7 @@ fn find_labels(organism: &Composition, record: &Record) -> Option<Vec<(String, S
     let read = Payload::parse(&record.body, &DocumentLimits::default()).ok()?;
     let taken = h.to.as_ref().and_then(|to| organism.find_listener(to)?.find_accepted(read.name()));
     let schema = taken.or_else(|| organism.find_listener(&h.from)?.find_returned(read.name()))?;
-    let model = tools::find_model(organism, schema)?;
+    let model = open_elements::find_model(organism, schema)?;
     let values: FormValues = model.form_values(&record.body).ok()?;
     let form = model.draw_form(&read.name().local, &values)?;
     let mut pairs = Vec::new();

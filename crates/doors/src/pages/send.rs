@@ -19,7 +19,6 @@ use super::page_request::{PageRequest, render_page};
 use super::send_request::{SendRequest, field};
 use super::shorten::encode_part;
 use super::verdict::VerdictView;
-use crate::mcp::tools;
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use systole_api::types::ApiReceipt;
 use systole_core::types::composition::Composition;
@@ -27,6 +26,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::ClientMessage;
 use systole_organism::waiting::SenderReply;
+use systole_payloads::open_elements;
 use systole_queries::full::{self, ShownPayload};
 use systole_show::columns::plain;
 
@@ -91,16 +91,16 @@ fn fill_form(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<M
 }
 
 fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow> {
-    let row = |tool: tools::OpenTool<'_>| {
+    let row = |tool: open_elements::OpenElement<'_>| {
         let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
-        let about = tools::find_model(organism, tool.taken.schema);
+        let about = open_elements::find_model(organism, tool.taken.schema);
         let about = about.and_then(|model| model.find_documentation(element).map(plain)).unwrap_or_default();
         let namespace = encode_part(&tool.taken.name.ns);
         let address =
             format!("/send?to={}&element={}&ns={namespace}", encode_part(&to), encode_part(element));
         SendableRow { element: element.to_string(), to, about, href: frame.to(&address) }
     };
-    tools::open_to(organism, client).into_iter().map(row).collect()
+    open_elements::list_open(organism, client).into_iter().map(row).collect()
 }
 
 /// Shows the list, or the form of one element.
@@ -133,13 +133,13 @@ fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn list_as_json(organism: &Composition, client: &Name) -> Value {
-    let one = |tool: tools::OpenTool<'_>| {
+    let one = |tool: open_elements::OpenElement<'_>| {
         json!({
             "to": tool.listener.name.as_str(), "element": &*tool.taken.name.local,
             "namespace": &*tool.taken.name.ns,
         })
     };
-    json!({"elements": tools::open_to(organism, client).into_iter().map(one).collect::<Vec<_>>()})
+    json!({"elements": open_elements::list_open(organism, client).into_iter().map(one).collect::<Vec<_>>()})
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.

@@ -9,13 +9,13 @@ use super::inputs;
 use super::page_request::PageRequest;
 use super::verdict::VerdictView;
 use crate::inbound::choose_key;
-use crate::mcp::tools;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
 use systole_organism::validators::TrialPurpose;
+use systole_payloads::open_elements;
 use systole_show::columns::plain;
 
 /// What a request means to send.
@@ -43,8 +43,10 @@ fn choose_element<'o>(
 ) -> Result<Option<(&'o Listener, &'o ElementSchema)>, Refusal> {
     let Some(element) = field(fields, "element") else { return Ok(None) };
     let (to, namespace) = (field(fields, "to"), field(fields, "ns"));
-    let open: Vec<_> =
-        tools::open_to(organism, client).into_iter().map(|tool| (tool.listener, tool.taken)).collect();
+    let open: Vec<_> = open_elements::list_open(organism, client)
+        .into_iter()
+        .map(|tool| (tool.listener, tool.taken))
+        .collect();
     let found = open.iter().find(|(listener, taken)| {
         *taken.name.local == *element
             && to.is_none_or(|to| listener.name.as_str() == to)
@@ -67,7 +69,7 @@ impl<'o> SendRequest<'o> {
         fields: Fields<'_>,
     ) -> Result<Option<Self>, Refusal> {
         let Some((listener, taken)) = choose_element(organism, client, fields)? else { return Ok(None) };
-        let Some(model) = tools::find_model(organism, taken.schema) else {
+        let Some(model) = open_elements::find_model(organism, taken.schema) else {
             let words = format!("the schema of {} cannot be read", taken.name.local);
             return Err(Refusal::new(Code::IngressUnavailable, words));
         };

@@ -11,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::session_file;
 use super::session_kept::KeptSession;
-use crate::entrance::Entrance;
 use crate::limits;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
+use systole_doorway::entrance::Entrance;
 use systole_organism::keyring::Keyring;
 use systole_organism::runfile::{Credential, draw_hex};
 use systole_system::system::describe_error;

@@ -14,13 +14,13 @@ use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits::{self, ENTRIES, SEARCH_TEXT};
 use crate::log_view::LogMoment;
-use crate::mcp::tools;
 use crate::reading::{FILTERS, QueryFields, find_threads};
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
+use systole_payloads::open_elements;
 use systole_queries::index::FAILED;
 use systole_queries::query::ArgumentForm as _;
 use systole_queries::thread_end::STATES;
@@ -161,7 +161,8 @@ fn listeners_for(asked: &PageRequest, sees_all: bool, part: &ThreadPart) -> BTre
     if sees_all {
         return organism.listeners.keys().cloned().collect();
     }
-    let open = tools::open_to(organism, &asked.client).into_iter().map(|tool| tool.listener.name.clone());
+    let open =
+        open_elements::list_open(organism, &asked.client).into_iter().map(|tool| tool.listener.name.clone());
     open.chain(part.threads.iter().filter_map(|listed| Name::parse(&listed.root.entry).ok())).collect()
 }
 

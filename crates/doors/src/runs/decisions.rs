@@ -6,7 +6,6 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 use super::id::read_receipt;
 use crate::http_state::HttpState;
-use crate::json_payload;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::steering::read_order;
@@ -19,6 +18,7 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, PlacedRecord, Position};
 use systole_core::types::refusal::Refusal;
 use systole_organism::waiting::SenderReply;
+use systole_payloads::json_payload;
 
 /// A decision as a client sends it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -202,7 +202,7 @@ fn find_run(
 }
 
 /// Reads the log as the client sees it.
-pub(super) async fn read_log<T: Send + 'static>(
+pub(crate) async fn read_log<T: Send + 'static>(
     state: &HttpState,
     client: &Name,
     read: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,

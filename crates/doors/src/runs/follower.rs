@@ -244,7 +244,12 @@ impl RunFollower {
             return false;
         }
         self.is_quiet = true;
-        self.ready.push_back(PlacedEvent { cursor: None, event: RunEvent::Quiet, is_known: false });
+        self.ready.push_back(PlacedEvent {
+            cursor: None,
+            event: RunEvent::Quiet,
+            is_known: false,
+            time: None,
+        });
         true
     }
 }

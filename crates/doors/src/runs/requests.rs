@@ -4,13 +4,13 @@ use systole_queries::persons::WaitingRequest;
 use systole_queries::thread_requests::list_held;
 
 use super::decisions::{read_log, read_waiting};
-use crate::entrance::DoorAddresses;
 use crate::http_state::HttpState;
 use crate::limits;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::person::{self, PersonRequestId};
 use systole_core::types::refusal::Refusal;
+use systole_doorway::entrance::DoorAddresses;
 
 /// What waits for persons in a run.
 pub(crate) struct RunRequests {

@@ -10,12 +10,12 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::front::ClientMessage;
 use systole_organism::waiting::SenderReply;
 
-/// Sends a message under a key to a thread.
+/// Sends a message under a key to a thread, or to a new one.
 pub(crate) async fn send_message(
     state: &HttpState,
     client: &Name,
     (entry, document): (&Listener, Vec<u8>),
-    (key, thread): (&Key, String),
+    (key, thread): (&Key, Option<String>),
 ) -> Result<ApiReceipt, Box<Refusal>> {
     let bounds = state.messages.bounds_of(client);
     let held = (bounds.wait_for_room(document.len()).await, bounds.wait_for_turn().await);
@@ -24,7 +24,7 @@ pub(crate) async fn send_message(
         key: key.clone(),
         document,
         to: Some(entry.name.to_string()),
-        thread: Some(thread),
+        thread,
         subject: None,
     };
     match state.front.ask_holding(message, Some(Box::new(held))).await {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use systole_queries::run_events::RunCursor;
 use tokio::sync::mpsc;
 
+use crate::limits;
 use crate::runs::thought::SaidThought;
 
 /// The text of an event.
@@ -94,6 +95,11 @@ pub(crate) fn answer_events(events: Vec<WireEvent>) -> Response {
         drop(sender.try_send(event));
     }
     stream(queue)
+}
+
+/// The events as they come, with a sign of life so often that no client of today gives up.
+pub(crate) fn stream_often(events: mpsc::Receiver<WireEvent>) -> Response {
+    Sse::new(SentEvents(events)).keep_alive(KeepAlive::new().interval(limits::STREAM_SIGN)).into_response()
 }
 
 /// The events as they come.

@@ -7,6 +7,7 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::Record;
+use systole_core::types::time::Millis;
 use systole_kit::reply::AnswerPart;
 
 use super::cursor::RunCursor;
@@ -106,4 +107,6 @@ pub struct PlacedEvent {
     pub event: RunEvent,
     /// Whether the client has it.
     pub is_known: bool,
+    /// When its record was made; `None` for what has none.
+    pub time: Option<Millis>,
 }

@@ -15,6 +15,7 @@ use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::time::Millis;
 use systole_kit::reply::AnswerPart;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -99,7 +100,7 @@ impl RunFold {
         self.add_steps(&(position, record.clone()), &mut steps);
         let is_away = self.find_away(record).filter(|outage| away.as_ref() != Some(outage));
         is_away.into_iter().for_each(|outage| steps.add(RunEvent::Away(outage)));
-        self.place_steps(position, steps)
+        self.place_steps((position, h.time), steps)
     }
 
     /// Takes words on their way.
@@ -107,7 +108,7 @@ impl RunFold {
         if !self.is_open || self.known.is_some() || !self.is_below(&spoken.at) {
             return Vec::new();
         }
-        let live = |event| vec![PlacedEvent { cursor: None, event, is_known: false }];
+        let live = |event| vec![PlacedEvent { cursor: None, event, is_known: false, time: None }];
         let part = spoken.part.filter(|_| spoken.at == self.run);
         if part.is_some() && self.count_tries().is_some_and(|due| spoken.of < due) {
             return Vec::new();
@@ -315,7 +316,7 @@ impl RunFold {
     }
 
     /// Numbers what a record made, and marks what the client has.
-    fn place_steps(&mut self, position: Position, steps: RecordSteps) -> Vec<PlacedEvent> {
+    fn place_steps(&mut self, (position, time): (Position, Millis), steps: RecordSteps) -> Vec<PlacedEvent> {
         let RecordSteps { before, numbered } = steps;
         let count = u64::try_from(numbered.len()).unwrap_or(u64::MAX);
         if count > 0 {
@@ -341,7 +342,8 @@ impl RunFold {
             Some((Some(RunCursor { position, step, open }), event?, step <= has))
         });
         let placed = before.chain(numbered);
-        placed.map(|(cursor, event, is_known)| PlacedEvent { cursor, event, is_known }).collect()
+        let time = Some(time);
+        placed.map(|(cursor, event, is_known)| PlacedEvent { cursor, event, is_known, time }).collect()
     }
 
     /// A step of open text: a text has an id, and what was taken back has none.
@@ -354,7 +356,7 @@ impl RunFold {
             open: sent.hash,
         });
         let cursor = cursor.filter(|_| matches!(step, TextStep::Text(_)));
-        PlacedEvent { cursor, event: write_text(step), is_known: false }
+        PlacedEvent { cursor, event: write_text(step), is_known: false, time: None }
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::ag_ui::{ALL, WebApp};
 use super::super::ag_ui_streams::join_chunks;
+use super::super::chat_files::{RED, house_that_sees};
 use super::super::chats::{HELD, WEB, house, run_with_web};
 use super::super::house::{AgentHouse, AgentPlan};
 use super::editor::{Editor, join_answer, join_texts, reason, updates};
@@ -266,6 +267,34 @@ fn g13_behind_each_id_the_rest_comes_also_where_an_attempt_did_not_count() {
         assert!("First it is so.".starts_with(wrong) && right == "It is there.", "behind {id}: {all:?}");
     }
     assert_eq!(house.asked().len(), 3, "no request was made twice");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_what_a_prompt_brings_reaches_the_model() {
+    let house = house_that_sees(&["{say: Red.}"], "");
+    let organism = house.run();
+    let mut editor = Editor::start(house.path(), &json!({}));
+    editor.begin_session(house.path());
+    let prompt = json!([
+        {"type": "text", "text": "What is wrong here?"},
+        {"type": "resource", "resource": {"uri": "file:///home/ada/my%20notes.md", "text": "a ```` b"}},
+        {"type": "resource_link", "uri": "file:///home/ada/main.rs", "name": "main.rs"},
+        {"type": "image", "data": RED, "mimeType": "image/png"},
+    ]);
+    let prompt = editor.send("session/prompt", &json!({"sessionId": editor.session, "prompt": prompt}));
+    let (all, end) = editor.end(prompt);
+    assert_eq!((join_answer(&all).as_str(), reason(&end)), ("Red.", "end_turn"), "{end}");
+    let asked = house.asked().last().unwrap().body.to_string();
+    for part in [
+        "What is wrong here?",
+        r"[/home/ada/my notes.md]\n`````\na ```` b\n`````\n",
+        "[/home/ada/main.rs]",
+        RED,
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }

@@ -15,7 +15,6 @@ use super::fields::{PathId, QueryPairs, SentFields};
 use super::items::{TextKind, write_asked, write_list};
 use crate::http_state::{ApiCall, HttpState};
 use crate::limits;
-use crate::runs::answers::{read_question, write_answer};
 use crate::runs::named::find_named;
 use crate::runs::work::read_blocking;
 use systole_core::types::composition::Composition;
@@ -23,6 +22,7 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::{Clock as _, PlacedRecord};
 use systole_core::types::thread_choice::ThreadName;
 use systole_organism::runfile::draw_hex;
+use systole_payloads::answers::{read_question, write_answer};
 use systole_queries::transcript::Transcript;
 use systole_system::clock::WallClock;
 

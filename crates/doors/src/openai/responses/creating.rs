@@ -130,7 +130,7 @@ async fn send(
     }
     let said = write_message((state, &client), entry, &asked, false).map_err(|fault| fault.about("input"))?;
     let document = said.document.clone();
-    let receipt = send_message(state, &client, (entry, document), (&key, thread)).await?;
+    let receipt = send_message(state, &client, (entry, document), (&key, Some(thread))).await?;
     let run = find_run_id(&receipt).ok_or_else(ResponseId::refuse_unknown)?;
     Ok(ResponseId { run, from: Position::default() })
 }

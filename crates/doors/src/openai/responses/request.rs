@@ -14,8 +14,8 @@ use super::conversations;
 use super::decision::{NamedDecision, SentApproval};
 use super::response_id::ResponseId;
 use crate::limits;
-use crate::runs::said_files::SaidText;
 use systole_core::types::thread_choice::ThreadName;
+use systole_payloads::said_files::SaidText;
 
 /// The items of our own answers, which clients may send back: the log has them.
 const OWN_ITEMS: [&str; 4] = ["reasoning", "mcp_call", "mcp_approval_request", "mcp_list_tools"];

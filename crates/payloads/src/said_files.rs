@@ -7,10 +7,9 @@ use systole_kit::{DocumentLimits, Payload, file_reference};
 use systole_organism::front::OrganismHandle;
 use systole_organism::question_payload::{QuestionFile, build_question_with_files, name_question_with_files};
 
-use super::entries::write_text;
-use crate::http_state::HttpState;
+use crate::entries::write_text;
 use crate::limits;
-use crate::request_refusals::describe_stopping;
+use systole_api::request_refusals::describe_stopping;
 use systole_core::rules::sent_files::find_type;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
@@ -20,32 +19,34 @@ use systole_core::types::refusal::Refusal;
 
 /// A file of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct SaidFile {
+pub struct SaidFile {
     bytes: Vec<u8>,
     name: Option<String>,
 }
 
 /// A text with files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SaidText {
-    pub(crate) text: String,
-    pub(crate) files: Vec<SaidFile>,
+pub struct SaidText {
+    /// The text.
+    pub text: String,
+    /// The files.
+    pub files: Vec<SaidFile>,
 }
 
 impl SaidFile {
     /// Reads the bytes of a file, in base64. An error says why there are none.
-    pub(crate) fn read(base64: &str, name: Option<String>) -> Result<SaidFile, String> {
+    pub fn read(base64: &str, name: Option<String>) -> Result<SaidFile, String> {
         let bytes = STANDARD.decode(base64).map_err(|error| format!("is not base64: {error}"))?;
         Ok(SaidFile { bytes, name: name.filter(|name| !name.trim().is_empty()) })
     }
 
     /// Whether its first bytes show a type that is taken.
-    pub(crate) fn is_known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         find_type(&self.bytes).is_ok()
     }
 
     /// A file from an address with the bytes in it.
-    pub(crate) fn read_address(address: &str, name: Option<String>) -> Result<SaidFile, String> {
+    pub fn read_address(address: &str, name: Option<String>) -> Result<SaidFile, String> {
         let data = address.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
         let Some((_, base64)) = data else {
             return Err(
@@ -63,12 +64,12 @@ fn describe_file(bytes: usize, hash: &str) -> String {
 
 impl SaidText {
     /// A text without files.
-    pub(crate) fn new(text: String) -> SaidText {
+    pub fn new(text: String) -> SaidText {
         SaidText { text, files: Vec::new() }
     }
 
     /// The text, with a line for each file.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let lines = self.files.iter();
         let lines =
             lines.map(|file| describe_file(file.bytes.len(), &Digest::hash_bytes(&file.bytes).to_string()));
@@ -77,7 +78,7 @@ impl SaidText {
 }
 
 /// What a recorded question about files asked, as `SaidText::describe` has it. `None` if it is none.
-pub(crate) fn read_asked(record: &Record) -> Option<String> {
+pub fn read_asked(record: &Record) -> Option<String> {
     let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).ok();
     let payload = payload.filter(|payload| *payload.name() == name_question_with_files())?;
     let files = file_reference::list_files(&record.body);
@@ -89,14 +90,22 @@ pub(crate) fn read_asked(record: &Record) -> Option<String> {
 }
 
 /// Whether an entry takes files.
-pub(crate) fn takes_files(entry: &Listener) -> bool {
+pub fn takes_files(entry: &Listener) -> bool {
     entry.find_accepted(&name_question_with_files()).is_some()
 }
 
 /// A message with files, which are held until it is dropped.
-pub(crate) struct SaidMessage {
-    pub(crate) document: Vec<u8>,
+pub struct SaidMessage {
+    /// The payload.
+    pub document: Vec<u8>,
     held: Option<(OrganismHandle, Name, Vec<Digest>)>,
+}
+
+impl SaidMessage {
+    /// A message without files.
+    pub fn new(document: Vec<u8>) -> SaidMessage {
+        SaidMessage { document, held: None }
+    }
 }
 
 impl Drop for SaidMessage {
@@ -108,7 +117,7 @@ impl Drop for SaidMessage {
 }
 
 /// The payload that a text with files becomes for an entry.
-pub(crate) fn build_said(
+pub fn build_said(
     organism: &Composition,
     entry: &Listener,
     (text, files): (&str, &[&SaidFile]),
@@ -138,19 +147,19 @@ pub(crate) fn build_said(
 }
 
 /// The same with the files held for the message.
-pub(crate) fn write_said(
-    (state, client): (&HttpState, &Name),
+pub fn write_said(
+    (front, client): (&OrganismHandle, &Name),
     entry: &Listener,
     (text, files): (&str, &[&SaidFile]),
 ) -> Result<SaidMessage, Box<Refusal>> {
-    let document = build_said(state.front.composition(), entry, (text, files))?;
+    let document = build_said(front.composition(), entry, (text, files))?;
     let mut hashes = Vec::with_capacity(files.len());
-    let mut message = SaidMessage { document, held: None };
+    let mut message = SaidMessage::new(document);
     for file in files {
-        let held = state.front.hold_file(client, file.bytes.clone());
+        let held = front.hold_file(client, file.bytes.clone());
         let held = held.unwrap_or_else(|| Err(Box::new(describe_stopping())));
         let end = held.map(|sent| hashes.push(sent.hash));
-        message.held = Some((state.front.clone(), client.clone(), hashes.clone()));
+        message.held = Some((front.clone(), client.clone(), hashes.clone()));
         end?;
     }
     Ok(message)

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 use crate::entrance::{DoorAddresses, is_address, is_localhost, read_address, read_host, split_host};
 
 /// Why the headers of a request are refused.
-pub(super) fn find_refusal(headers: &HeaderMap, addresses: &DoorAddresses) -> Option<String> {
+pub fn find_refusal(headers: &HeaderMap, addresses: &DoorAddresses) -> Option<String> {
     let host = read_host(headers);
     let of_host = split_host(host);
     let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default());

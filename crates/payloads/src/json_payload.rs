@@ -5,14 +5,13 @@
 
 use std::cell::Cell;
 
-use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, TakenFile, find_nearest};
 
-use super::limits;
-use super::mcp::tools;
-use super::request_refusals::describe_unfit_request;
+use crate::limits;
+use crate::open_elements::{OpenElement, find_model, list_open};
+use systole_api::request_refusals::describe_unfit_request;
 use systole_core::rules::admit::cut_excerpt;
 use systole_core::rules::refusing::refuse_slips;
 use systole_core::types::codes::Code;
@@ -23,14 +22,8 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::sent_files::SentFile;
 use systole_show::columns::plain;
 
-/// Whether a body is JSON, by its header.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
 /// The payload of a client's message: the element that the client may send, to that listener or to the entry.
-pub(super) fn build_payload(
+pub fn build_payload(
     organism: &Composition,
     client: &Name,
     (to, element): (Option<&str>, Option<&str>),
@@ -50,9 +43,9 @@ pub(super) fn build_payload(
             describe_unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send"),
         ));
     };
-    let open = tools::open_to(organism, client);
+    let open = list_open(organism, client);
     let is_it =
-        |tool: &&tools::OpenTool<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
+        |tool: &&OpenElement<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
     let Some(found) = open.iter().find(is_it) else {
         let known = || open.iter().map(|tool| &*tool.taken.name.local).filter(|known| *known != element);
         let near = find_nearest(element, known()).map(|near| format!("; did you mean {near}?"));
@@ -65,17 +58,17 @@ pub(super) fn build_payload(
 }
 
 /// Keeps the bytes of a file for a message of the client.
-pub(super) type KeepFile<'k> = &'k dyn Fn(Vec<u8>) -> Result<SentFile, Box<Refusal>>;
+pub type KeepFile<'k> = &'k dyn Fn(Vec<u8>) -> Result<SentFile, Box<Refusal>>;
 
 /// The payload that JSON makes of an element. The bytes of its files may be in the JSON.
-pub(super) fn build_from_json(
+pub fn build_from_json(
     organism: &Composition,
     taken: &ElementSchema,
     text: &[u8],
     keep: KeepFile<'_>,
 ) -> Result<Vec<u8>, Refused> {
     let element = &*taken.name.local;
-    let model = tools::find_model(organism, taken.schema);
+    let model = find_model(organism, taken.schema);
     let (unfit, has_files) = (Cell::new(None), model.as_ref().is_some_and(SchemaModel::has_files));
     let made = model.and_then(|model| {
         model.from_json_with_files(element, text, &|given| {

@@ -28,12 +28,12 @@ type AnswerSlot = Arc<TurnMutex<KeptAnswer>>;
 
 /// The newest answers.
 #[derive(Default)]
-pub(super) struct KeptAnswers(Mutex<VecDeque<(AnswerKey, AnswerSlot)>>);
+pub struct KeptAnswers(Mutex<VecDeque<(AnswerKey, AnswerSlot)>>);
 
 impl KeptAnswers {
     /// The answer that is at least as new as a position: a kept one, or the one that `answers` gives. Others that ask for
     /// the same wait for it.
-    pub(super) async fn at_least(
+    pub async fn at_least(
         &self,
         key: AnswerKey,
         told: Position,

@@ -13,7 +13,7 @@ use systole_core::types::ports::{LogFault, Position};
 use crate::limits;
 
 /// A view of the log: of one client, if it does not see all; at a position, if it is not the end.
-pub(super) type LogViewKey = (Option<Name>, Option<Position>);
+pub type LogViewKey = (Option<Name>, Option<Position>);
 
 /// A value, and the position up to which it has seen the log.
 type KeptValue<T> = Option<(Position, Arc<T>)>;
@@ -21,7 +21,7 @@ type KeptValue<T> = Option<(Position, Arc<T>)>;
 type ViewSlot<T> = Arc<Mutex<KeptValue<T>>>;
 
 /// The newest value of each view, or of each part of a view that the key names.
-pub(super) struct KeptViews<T, K = LogViewKey> {
+pub struct KeptViews<T, K = LogViewKey> {
     slots: Mutex<VecDeque<(K, ViewSlot<T>)>>,
 }
 
@@ -34,7 +34,7 @@ impl<T, K> Default for KeptViews<T, K> {
 impl<T, K: PartialEq> KeptViews<T, K> {
     /// The value of a view, at least as new as `wanted`. The first reading that needs a newer one makes it from the one
     /// before, and the others wait for it.
-    pub(super) fn at_least(
+    pub fn at_least(
         &self,
         view: K,
         wanted: Position,
@@ -62,7 +62,7 @@ impl<T, K: PartialEq> KeptViews<T, K> {
 
 /// The value behind a lock. It is replaced as a whole, or counts each record once, so it is valid even if the lock is
 /// poisoned.
-pub(super) fn lock_value<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_value<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a request that cannot be read.
+//! What is said of a request that cannot be read, or not be answered now.
 
 use std::borrow::Cow;
 
@@ -9,4 +9,10 @@ use systole_core::types::refusal::Refusal;
 pub fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     // The general fix of the code refers to the schema of a payload, and there is none.
     Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
+}
+
+/// The organism is stopping, or has stopped.
+pub fn describe_stopping() -> Refusal {
+    let words = "the organism is stopping";
+    Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use systole_kit::schema::find_nearest;
 
 use crate::json_payload;
-use crate::mcp::tools;
+use crate::open_elements::{find_model, list_open};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
@@ -12,9 +12,9 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::steer_payload::write_words;
 
 /// The entries of a client, the organism's own first.
-pub(crate) fn list_entries<'c>(organism: &'c Composition, client: &Name) -> Vec<&'c Listener> {
+pub fn list_entries<'c>(organism: &'c Composition, client: &Name) -> Vec<&'c Listener> {
     let mut entries: Vec<&Listener> = Vec::new();
-    for open in tools::open_to(organism, client) {
+    for open in list_open(organism, client) {
         if entries.last().is_none_or(|last| last.name != open.listener.name) {
             entries.push(open.listener);
         }
@@ -24,11 +24,7 @@ pub(crate) fn list_entries<'c>(organism: &'c Composition, client: &Name) -> Vec<
 }
 
 /// The entry with that name. The error says which name is near, or which there are.
-pub(crate) fn find_entry<'c>(
-    organism: &'c Composition,
-    client: &Name,
-    name: &str,
-) -> Result<&'c Listener, String> {
+pub fn find_entry<'c>(organism: &'c Composition, client: &Name, name: &str) -> Result<&'c Listener, String> {
     let entries = list_entries(organism, client);
     if let Some(found) = entries.iter().find(|entry| entry.name.as_str() == name) {
         return Ok(found);
@@ -42,11 +38,7 @@ pub(crate) fn find_entry<'c>(
 }
 
 /// What a text becomes for an entry: a question, or the element that a text in JSON is.
-pub(crate) fn write_text(
-    organism: &Composition,
-    entry: &Listener,
-    text: &str,
-) -> Result<Vec<u8>, Box<Refusal>> {
+pub fn write_text(organism: &Composition, entry: &Listener, text: &str) -> Result<Vec<u8>, Box<Refusal>> {
     match write_words(organism, entry, text) {
         Ok(payload) => Ok(payload.bytes().to_vec()),
         Err(_) => write_form(organism, entry, text),
@@ -58,7 +50,7 @@ fn write_form(organism: &Composition, entry: &Listener, text: &str) -> Result<Ve
     let elements = || entry.accepts.iter().filter(|taken| entry.shows_outside(taken));
     let refuse = |why: String| {
         let example = elements().find_map(|taken| {
-            let model = tools::find_model(organism, taken.schema)?;
+            let model = find_model(organism, taken.schema)?;
             let json = model.to_json(&model.build_example(&taken.name.local)?).ok()?;
             Some(json!({&*taken.name.local: json}).to_string())
         });

@@ -3,8 +3,8 @@
 use systole_kit::{DocumentLimits, Payload};
 use systole_queries::run_events::read_words;
 
-use super::said_files::read_asked;
-use crate::mcp::tools;
+use crate::open_elements::find_model;
+use crate::said_files::read_asked;
 use systole_core::rules::core_payload::{error_words, read_first_code};
 use systole_core::rules::first_cause::trace_failure;
 use systole_core::rules::outcome::CallJudgement;
@@ -16,24 +16,24 @@ use systole_core::types::record::Record;
 fn write_form(organism: &Composition, elements: &[ElementSchema], body: &[u8]) -> String {
     let name = Payload::parse(body, &DocumentLimits::FROM_PUMP).ok().map(|payload| payload.name().clone());
     let known = elements.iter().find(|one| Some(&one.name) == name.as_ref());
-    let json = known.and_then(|one| tools::find_model(organism, one.schema)?.to_json(body).ok());
+    let json = known.and_then(|one| find_model(organism, one.schema)?.to_json(body).ok());
     json.map_or_else(|| String::from_utf8_lossy(body).into_owned(), |json| json.to_string())
 }
 
 /// The JSON form of what a listener sends.
-pub(crate) fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
+pub fn write_sent(organism: &Composition, from: &Name, body: &[u8]) -> String {
     let listener = organism.listeners.get(from);
     write_form(organism, listener.map(|listener| listener.returns.as_slice()).unwrap_or_default(), body)
 }
 
 /// The JSON form of what a listener is called with.
-pub(crate) fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> String {
+pub fn write_called(organism: &Composition, to: &Name, body: &[u8]) -> String {
     let listener = organism.listeners.get(to);
     write_form(organism, listener.map(|listener| listener.accepts.as_slice()).unwrap_or_default(), body)
 }
 
 /// What was asked, as a text.
-pub(crate) fn read_question(organism: &Composition, record: &Record) -> String {
+pub fn read_question(organism: &Composition, record: &Record) -> String {
     let form = || match &record.header.to {
         Some(to) => write_called(organism, to, &record.body),
         None => String::from_utf8_lossy(&record.body).into_owned(),
@@ -42,11 +42,7 @@ pub(crate) fn read_question(organism: &Composition, record: &Record) -> String {
 }
 
 /// An answer as a text. `None` if a record is none.
-pub(crate) fn write_answer(
-    organism: &Composition,
-    judgement: CallJudgement,
-    record: &Record,
-) -> Option<String> {
+pub fn write_answer(organism: &Composition, judgement: CallJudgement, record: &Record) -> Option<String> {
     match judgement {
         CallJudgement::Answered | CallJudgement::Partial => Some(
             read_words(record).unwrap_or_else(|| write_sent(organism, &record.header.from, &record.body)),
@@ -57,13 +53,15 @@ pub(crate) fn write_answer(
 }
 
 /// Why a run has no answer.
-pub(crate) struct RunFailure {
-    pub(crate) code: String,
-    pub(crate) words: String,
+pub struct RunFailure {
+    /// The code.
+    pub code: String,
+    /// What it says.
+    pub words: String,
 }
 
 /// The code and the words of the first cause.
-pub(crate) fn describe_failure(record: &Record) -> RunFailure {
+pub fn describe_failure(record: &Record) -> RunFailure {
     if let Some((code, message)) = error_words(&record.body) {
         let (places, words) = trace_failure(&code, &message, read_first_code(&record.body).as_deref());
         let code = places.into_iter().next_back().map_or(code, |place| place.code);

@@ -60,11 +60,11 @@ impl Accounts {
 
 /// The accounts of all pages.
 #[derive(Default)]
-pub(super) struct WatchBudget(Mutex<Accounts>);
+pub struct WatchBudget(Mutex<Accounts>);
 
 impl WatchBudget {
     /// Runs a refresh of a client and counts its processor time on the threads that run it.
-    pub(super) async fn count_time<T>(&self, client: &Name, work: impl Future<Output = T>) -> T {
+    pub async fn count_time<T>(&self, client: &Name, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         let mut cost = Duration::ZERO;
         let made = poll_fn(|context| {
@@ -78,14 +78,14 @@ impl WatchBudget {
     }
 
     /// The same for work that blocks its thread.
-    pub(super) fn counts_here<T>(&self, client: &Name, work: impl FnOnce() -> T) -> T {
+    pub fn counts_here<T>(&self, client: &Name, work: impl FnOnce() -> T) -> T {
         let (spent, made) = measure_work(work);
         self.spend_time(client, spent);
         made
     }
 
     /// Waits until a page of a client may be told again.
-    pub(super) async fn wait_for_turn(&self, client: &Name) {
+    pub async fn wait_for_turn(&self, client: &Name) {
         let mut wait = limits::PAGE_PACE;
         while !wait.is_zero() {
             sleep(wait).await;
@@ -94,7 +94,7 @@ impl WatchBudget {
     }
 
     /// The position to tell a page, which knows another one or none.
-    pub(super) fn choose_position(&self, told: Option<Position>, end: Position) -> Position {
+    pub fn choose_position(&self, told: Option<Position>, end: Position) -> Position {
         self.with_accounts(|accounts| accounts.choose_position(told, end, read_clock()))
     }
 

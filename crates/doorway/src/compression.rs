@@ -20,7 +20,7 @@ use crate::limits;
 const TEXTS: [&str; 3] = ["application/json", "application/xml", "image/svg+xml"];
 
 /// Compresses the answer if the client takes it, and it is worth it.
-pub(super) async fn compress(request: Request, next: Next) -> Response {
+pub async fn compress(request: Request, next: Next) -> Response {
     let takes_gzip = can_take_gzip(request.headers());
     let mut response = next.run(request).await;
     if !is_worth_it(&response) {

@@ -1,0 +1,74 @@
+"""Runs the suite of A2A against the organism of config/doors: run_a2a_tck.py CHECKOUT SYSTOLE REPORT.
+
+CHECKOUT is the folder with the suite, on its line for 1.0, with what it needs installed for this Python. The report is one
+line for each test that is neither passed nor skipped. It is compared with a2a-tck-expected.txt beside this file: a failure
+that is not there is an error, and so is one that is there and has not happened."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import xml.etree.ElementTree as ET
+
+import steering_proxy
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOKENS = {"SUITE_TOKEN": "suite-token-0123456789abcdef", "DESK_TOKEN": "desk-token-0123456789abcdef",
+          "GUEST_TOKEN": "guest-token-0123456789abcdef"}
+
+
+def run_suite(checkout, url, report):
+    command = [sys.executable, "-m", "pytest", "tests/compatibility/", f"--sut-host={url}", "--tb=short", "-q", "-rxs",
+               "--transport=jsonrpc,http_json", f"--junitxml={report}", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=checkout, check=False, stdout=sys.stderr).returncode
+
+
+def read_report(path):
+    """The names of the tests, by what became of them."""
+    found = {"passed": set(), "failed": set(), "skipped": set()}
+    for case in ET.parse(path).iter("testcase"):
+        name = f"{case.get('classname').removeprefix('tests.compatibility.')}::{case.get('name')}"
+        kind = {child.tag for child in case}
+        # What should be and is not is reported as a skipped test.
+        skipped = case.find("skipped")
+        is_expected = skipped is not None and skipped.get("type") == "pytest.xfail"
+        failed = kind & {"failure", "error"} or is_expected
+        found["failed" if failed else "skipped" if skipped is not None else "passed"].add(name)
+    return found
+
+
+def main(checkout, systole, report):
+    with tempfile.TemporaryDirectory() as folder:
+        house = pathlib.Path(folder) / "doors"
+        shutil.copytree(HERE.parent.parent / "config/doors", house)
+        organism = subprocess.Popen([systole, "run"], cwd=house, env={**os.environ, **TOKENS},
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            address = next(found for line in organism.stdout if (found := re.search(r"http://[\d.:]+", line)))
+            threading.Thread(target=organism.stdout.read, daemon=True).start()
+            proxy = steering_proxy.start(address.group(), TOKENS["SUITE_TOKEN"])
+            threading.Thread(target=proxy.serve_forever, daemon=True).start()
+            junit = pathlib.Path(folder) / "junit.xml"
+            run_suite(checkout, f"http://127.0.0.1:{proxy.server_address[1]}", junit)
+            found = read_report(junit)
+        finally:
+            organism.terminate()
+            organism.wait()
+    pathlib.Path(report).write_text("".join(f"{name}\n" for name in sorted(found["failed"])))
+    print({kind: len(names) for kind, names in found.items()})
+    lines = (HERE / "a2a-tck-expected.txt").read_text().splitlines()
+    expected = {line.split("  ")[0] for line in lines if line and not line.startswith("#")}
+    new, gone = sorted(found["failed"] - expected), sorted(expected - found["failed"])
+    for name in new:
+        print(f"fails, and is not expected to: {name}")
+    for name in gone:
+        print(f"is expected to fail, and does not: {name}")
+    return 1 if new or gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

@@ -1,0 +1,77 @@
+"""Stands between a suite of A2A and an organism: it adds the token that the suite does not have, and copies the id of each
+message before its first text, by which the suite says what the agent is to do. The suite gives one id to many messages, so
+each that begins a task gets one of its own: here the same message twice is one. Nothing else of a request is changed, and
+of the answers only the address in the card, so that the suite comes back this way."""
+
+import http.client
+import itertools
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+CHUNK = 65536
+NUMBERS = itertools.count(1)
+
+
+def steer(body):
+    """The same message, with its id before its first text."""
+    try:
+        request = json.loads(body)
+        message = request.get("params", request)["message"]
+        part = next(part for part in message["parts"] if isinstance(part.get("text"), str))
+        part["text"] = f"{message['messageId']} {part['text']}"
+        if not message.get("taskId"):
+            message["messageId"] += f"-{next(NUMBERS)}"
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
+        return body
+    return json.dumps(request).encode()
+
+
+class SteeringProxy(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def pass_on(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = steer(self.rfile.read(length)) if length else b""
+        to = self.server.organism
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
+        headers["Authorization"] = f"Bearer {self.server.token}"
+        connection = http.client.HTTPConnection(to.hostname, to.port, timeout=120)
+        connection.request(self.command, self.path, body=body or None, headers=headers)
+        answer = connection.getresponse()
+        self.send_response(answer.status)
+        is_card = self.path == "/.well-known/agent-card.json"
+        for name, value in answer.getheaders():
+            if name.lower() not in ("transfer-encoding", "connection", "content-length"):
+                self.send_header(name, value)
+        self.send_header("Connection", "close")
+        self.close_connection = True
+        self.end_headers()
+        if is_card:
+            card = answer.read().decode().replace(to.netloc, self.headers["Host"])
+            self.wfile.write(card.encode())
+        else:
+            while part := answer.read1(CHUNK):
+                self.wfile.write(part)
+                self.wfile.flush()
+        connection.close()
+
+    do_GET = do_POST = do_DELETE = do_PUT = do_HEAD = do_OPTIONS = pass_on
+
+    def log_message(self, *_):
+        pass
+
+
+def start(organism, token):
+    """A proxy on an address of its own."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SteeringProxy)
+    server.daemon_threads = True
+    server.organism, server.token = urlsplit(organism), token
+    return server
+
+
+if __name__ == "__main__":
+    proxy = start(*sys.argv[1:3])
+    print(f"http://127.0.0.1:{proxy.server_address[1]}", flush=True)
+    proxy.serve_forever()
