@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use systole_api::types::OrganismStatus;
 use systole_core::types::ports::Position;
-use systole_doors::events::RecordFollower;
+use systole_following::events::RecordFollower;
 
 use crate::http::house;
 use crate::organism::{ask, outcome, say, start};

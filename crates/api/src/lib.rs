@@ -9,5 +9,6 @@ pub mod refusal_page;
 pub mod reload_types;
 pub mod request_refusals;
 pub mod retry_types;
+pub mod rpc_codes;
 pub mod schedule_types;
 pub mod types;

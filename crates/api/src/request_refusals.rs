@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
+/// What an operator does about a log that cannot be read for a client.
+pub const LOOK: &str = "systole doctor, where the log is";
+
 /// A request that cannot be read: a header, a part of the address, or an order.
 pub fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     // The general fix of the code refers to the schema of a payload, and there is none.

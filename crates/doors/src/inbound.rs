@@ -17,7 +17,6 @@ use serde::Deserialize;
 
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
-use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{
     describe_stopping, describe_unfit_request, refuse_message, refuse_plainly, refuse_request,
     refuse_stopping,
@@ -30,6 +29,7 @@ use systole_core::types::ids::{Key, Name};
 use systole_core::types::limits::FILE_BYTES;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_following::outcome::{read_wait, wait_for_outcome};
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
 use systole_organism::sent_files::SentFile;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 pub(crate) use systole_api::limits::{ENTRIES, MOST_ENTRIES, MOST_IDS};
 pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST};
-pub(crate) use systole_doorway::limits::{PAUSE, QUIET};
+pub(crate) use systole_doorway::limits::PAUSE;
+pub(crate) use systole_following::limits::{CHATS, LONGEST_WAIT};
 pub(crate) use systole_queries::limits::{LINES_AROUND, REQUEST_COLUMNS};
 
 // Connections and bodies
@@ -37,8 +38,6 @@ pub(crate) const ADDRESS_BYTES: usize = 4096;
 
 /// Senders of all clients that may wait at once.
 pub(crate) const WAITING_OF_ALL: usize = 50_000;
-/// Seconds of the longest wait: a broker keeps the reply path for twice as long.
-pub(crate) const LONGEST_WAIT: u64 = systole_bus::limits::REMEMBERS.as_secs() / 2;
 
 // Streams
 
@@ -48,8 +47,6 @@ pub(crate) const STREAMS: usize = 256;
 pub(crate) const OWN_STREAMS: usize = 64;
 /// Those of all that are only for the operator.
 pub(crate) const OPERATOR_STREAMS: usize = 8;
-/// How often a client of the whole log gets what came together: often enough for a person.
-pub(crate) const EVENT_PACE: Duration = Duration::from_millis(50);
 
 // Who signs in
 
@@ -100,8 +97,6 @@ pub(crate) const CALL_FORMS: usize = 64;
 pub(crate) const FORM_FAULTS: usize = 5;
 /// Resources on one page of their list.
 pub(crate) const RESOURCES: usize = 100;
-/// How long a stream of another agent may be silent: a library for Python gives up after 5 s.
-pub(crate) const STREAM_SIGN: Duration = Duration::from_secs(4);
 /// Tasks of a page, if the client names no number.
 pub(crate) const TASKS_OF_PAGE: i64 = 50;
 /// Threads of a client whose tasks are listed, those with the newest records: each is read.
@@ -115,8 +110,6 @@ pub(crate) const RESOURCE_URI: usize = 300;
 
 // Chats
 
-/// Records since a message up to which its run is read with all others, which are mostly in memory.
-pub(crate) const NEW_RECORDS: u64 = 256;
 /// Messages of a chat, whose client sends all of them again with each one.
 pub(crate) const CHAT_MESSAGES: usize = 2_000;
 /// Bytes of a chat: eight times the largest message.
@@ -125,8 +118,6 @@ pub(crate) const CHAT_BYTES: usize = 8 << 20;
 pub(crate) const CHAT_BODIES: usize = 16;
 /// Those of one client.
 pub(crate) const OWN_CHAT_BODIES: usize = 4;
-/// Chats of one client whose threads are known, the newest.
-pub(crate) const CHATS: usize = 4_096;
 /// Chats of one client in which the same was said that are looked at, the newest.
 pub(crate) const SAME_CHATS: usize = 16;
 /// Milliseconds in which the same chat is the same message, if the client says that it repeats it: its libraries wait for
@@ -163,8 +154,6 @@ pub(crate) const ECHO_KIB: usize = 256 << 10;
 pub(crate) const OWN_ECHO_KIB: usize = 64 << 10;
 /// Messages of a thread that a client gets at once, the newest.
 pub(crate) const SNAPSHOT_MESSAGES: usize = 200;
-/// Seconds for which a browser may keep the answer to a preflight request.
-pub(crate) const PREFLIGHT_S: u32 = 600;
 /// How long a client that reads nothing is waited for. Its run goes on.
 pub(crate) const STALLED: Duration = Duration::from_secs(60);
 

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::door_row::DoorRoute;
-use super::events::{ClientEvents, RecordFollower};
 use super::http_state::ApiCall;
 use super::reading::{QueryFields, RawFields};
 use super::request_refusals::{
@@ -25,6 +24,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_doorway::PlaceShortage;
+use systole_following::events::{ClientEvents, RecordFollower};
 use systole_organism::front::OrganismHandle;
 
 /// The routes of this file.

@@ -7,15 +7,12 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-pub(super) use systole_api::request_refusals::{describe_stopping, describe_unfit_request};
+pub(super) use systole_api::request_refusals::{LOOK, describe_stopping, describe_unfit_request};
 use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_organism::waiting::SenderReply;
-
-/// What an operator does about a log that cannot be read for a client.
-pub(super) const LOOK: &str = "systole doctor, where the log is";
 
 /// A refusal of the request itself, not of a payload: nothing of it is recorded.
 pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<String>) -> Response {

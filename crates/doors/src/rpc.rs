@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::limits::REQUEST_ID_BYTES;
-use crate::rpc_codes::RPC;
+use systole_api::rpc_codes::RPC;
 
 /// A message of a client, with the parameters that its protocol knows.
 pub(super) struct RpcMessage<P> {

@@ -13,7 +13,6 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::inbound::{choose_key, read_subject, refuse_larger};
-use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::limits;
 use systole_api::types::{ApiReceipt, ApiRefusal, FileStored, MessageOutcome};
@@ -22,6 +21,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::MessageBounds;
+use systole_following::outcome::{read_wait, wait_for_outcome};
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
 use systole_show::columns::plain;

@@ -12,6 +12,7 @@ pub mod kept_views;
 pub mod limits;
 mod listening;
 mod message_bounds;
+pub mod named_origins;
 pub mod page_origin;
 mod shared_places;
 mod sign_in_guesses;

@@ -60,3 +60,5 @@ pub(crate) const PAGE_PACE: Duration = Duration::from_millis(150);
 pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 /// Parts of one processor of which refreshes may have one.
 pub(crate) const REFRESH_SHARE: u32 = 20;
+/// Seconds for which a browser may keep the answer to a preflight request.
+pub(crate) const PREFLIGHT_S: u32 = 600;

@@ -7,5 +7,6 @@ pub mod answers;
 pub mod entries;
 pub mod json_payload;
 pub mod limits;
+pub mod multipart;
 pub mod open_elements;
 pub mod said_files;

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use crate::cli::screen::Screen;
 use crate::limits::{self, PIPE_LINE_BYTES};
+use systole_api::rpc_codes::RPC;
 use systole_client::pipe_client::{AnswerStream, DoorAnswer, PipeClient, PostPlace};
-use systole_doors::rpc_codes::RPC;
 use systole_organism::runfile::draw_hex;
 use systole_system::system::describe_error;
 

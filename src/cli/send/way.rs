@@ -18,7 +18,7 @@ use systole_client::remote_log::RemoteLog;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{RecordCode, SteerEffect};
-use systole_doors::events::{FollowerBatch, ProgressFollower, RecordFollower};
+use systole_following::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use systole_log::sqlite;
 use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;

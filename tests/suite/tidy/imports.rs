@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 36] = [
+pub(crate) const CRATES: [CrateArrows; 37] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -89,10 +89,29 @@ pub(crate) const CRATES: [CrateArrows; 36] = [
     ),
     ("crates/doorway", &["api", "core", "log", "system"], TYPES),
     (
+        "crates/following",
+        &["api", "bus", "core", "doorway", "kit", "log", "organism", "queries"],
+        TYPES_AND_RULES,
+    ),
+    (
         "crates/doors",
         &[
-            "api", "bus", "core", "doorway", "export", "follow", "kit", "log", "organism", "payloads",
-            "proof", "queries", "show", "system", "witness",
+            "api",
+            "bus",
+            "core",
+            "doorway",
+            "export",
+            "follow",
+            "following",
+            "kit",
+            "log",
+            "organism",
+            "payloads",
+            "proof",
+            "queries",
+            "show",
+            "system",
+            "witness",
         ],
         TYPES_AND_RULES,
     ),
@@ -111,6 +130,7 @@ pub(crate) const CRATES: [CrateArrows; 36] = [
             "doorway",
             "export",
             "follow",
+            "following",
             "http",
             "judge",
             "kit",
@@ -156,6 +176,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
             "crates/client/src/",
             "crates/doors/src/",
             "crates/doorway/src/",
+            "crates/following/src/",
             "crates/rehearsal/src/",
             "listeners/conform/src/",
             "src/",
@@ -168,7 +189,7 @@ const FOREIGN: [(&str, &[&str]); 15] = [
         &["crates/bus/src/", "crates/log/src/nats", "crates/carriers/src/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
-    ("axum", &["crates/doors/src/", "crates/doorway/src/"]),
+    ("axum", &["crates/doors/src/", "crates/doorway/src/", "crates/following/src/"]),
     ("clap", &["src/cli/", "listeners/conform/src/command"]),
     ("clap_complete", &["src/cli/completions"]),
     ("opentelemetry_proto", &["crates/follow/src/otlp/"]),

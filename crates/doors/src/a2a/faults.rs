@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::request_refusals::describe_with_fix;
 use crate::rpc::RpcFault;
-use crate::rpc_codes::{A2A, RPC};
+use systole_api::rpc_codes::{A2A, RPC};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 

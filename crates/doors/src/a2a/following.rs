@@ -13,10 +13,10 @@ use super::faults::{A2aFault, A2aResult};
 use super::tasks::OpenTask;
 use super::writer::TaskWriter;
 use crate::limits;
-use crate::runs::follower::RunFollower;
-use crate::runs::wire_events::{WireEvent, stream_often};
 use crate::runs::work::unread;
 use systole_doorway::SharedPlace;
+use systole_following::run_follower::RunFollower;
+use systole_following::wire_events::{WireEvent, stream_often};
 
 /// How the binding of a client writes an update.
 pub(super) type WriteUpdate = Box<dyn Fn(Value) -> Value + Send + Sync>;

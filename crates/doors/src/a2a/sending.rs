@@ -14,7 +14,6 @@ use super::params::SentMessage;
 use super::tasks::{NAMED, OpenTask};
 use crate::http_state::HttpState;
 use crate::runs::form_answers::{FormEnd, take_answer};
-use crate::runs::id::find_run_id;
 use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
 use crate::runs::sending::send_message;
 use crate::runs::steering_words::steer_thread;
@@ -24,6 +23,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::thread_choice::{ThreadName, fit_foreign};
+use systole_following::run_ids::find_run_id;
 
 /// Where a message of that context goes. `None` is a new thread.
 fn read_context(context: Option<&str>) -> A2aResult<Option<String>> {

@@ -8,8 +8,6 @@ use systole_queries::transcript::Transcript;
 use super::faults::{A2aFault, A2aResult, FaultKind};
 use super::writer::{TaskWaits, TaskWriter};
 use crate::http_state::HttpState;
-use crate::runs::follower::RunFollower;
-use crate::runs::id::read_receipt;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::sending::stop_run;
 use crate::runs::work::{read_blocking, unread};
@@ -18,6 +16,8 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::PlacedRecord;
 use systole_core::types::record::Header;
 use systole_core::types::thread_choice::ThreadName;
+use systole_following::run_follower::RunFollower;
+use systole_following::run_ids::read_receipt;
 
 /// How the name of a thread begins that a client has named as a context.
 pub(super) const NAMED: &str = "a2a.";

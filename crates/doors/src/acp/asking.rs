@@ -12,13 +12,13 @@ use super::tool_calls::ToolCalls;
 use super::updates::write_update;
 use crate::runs::form_ledger::FormLedger;
 use crate::runs::forms::write_answer_form;
-use crate::runs::id::find_run_id;
 use crate::runs::open_forms::{AnsweredForm, CallForms, CallName};
 use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
 use systole_api::types::ApiReceipt;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
+use systole_following::run_ids::find_run_id;
 use systole_system::clock::WallClock;
 
 /// The choices of a permission. What is allowed for ever is never offered: the next call is another one.

@@ -20,11 +20,11 @@ use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::rpc::{self, RpcFault};
-use crate::rpc_codes::RPC;
-use crate::runs::follower::RunFollower;
-use crate::runs::wire_events::{ClientPlace, WireEvent, stream};
 use crate::runs::work::unread;
+use systole_api::rpc_codes::RPC;
 use systole_doorway::SharedPlace;
+use systole_following::run_follower::RunFollower;
+use systole_following::wire_events::{ClientPlace, WireEvent, stream};
 use systole_payloads::answers::RunFailure;
 
 /// A prompt of an editor.

@@ -19,12 +19,12 @@ use super::sessions::{check_folder, read_id};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
 use crate::rpc;
-use crate::runs::follower::RunFollower;
-use crate::runs::id::{name_run, read_receipt};
 use crate::runs::requests::RunRequests;
 use crate::runs::said_threads::SaidThread;
-use crate::runs::wire_events::{WireEvent, answer_events, stream};
 use crate::runs::work::unread;
+use systole_following::run_follower::RunFollower;
+use systole_following::run_ids::{name_run, read_receipt};
+use systole_following::wire_events::{WireEvent, answer_events, stream};
 use systole_payloads::answers::read_question;
 
 /// The kinds of texts.

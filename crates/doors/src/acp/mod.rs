@@ -32,7 +32,6 @@ use super::request_refusals::{refuse_plainly, refuse_request};
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
 use super::runs::posted_answers::take_posted;
-use super::runs::wire_events::answer_events;
 use super::runs::work::finish_work;
 use crate::limits;
 use asking::read_answer;
@@ -45,6 +44,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
+use systole_following::wire_events::answer_events;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 
 use crate::rpc::RpcFault;
-use crate::runs::wire_events::ClientPlace;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
+use systole_following::wire_events::ClientPlace;
 
 /// The header of a prompt that was posted before: how many milliseconds ago for the first time.
 const AGAIN: &str = "acp-again";

@@ -14,14 +14,14 @@ use super::params::AcpParams;
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::rpc::RpcFault;
-use crate::rpc_codes::RPC;
-use crate::runs::id::read_receipt;
 use crate::runs::own_roots::read_own_roots;
 use crate::runs::said_threads::{SaidThread, find_said};
 use crate::runs::sending::stop_run;
+use systole_api::rpc_codes::RPC;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::time::Millis;
+use systole_following::run_ids::read_receipt;
 
 /// How the names of such threads begin.
 const NAMED: &str = "acp.";

@@ -10,9 +10,9 @@ use systole_queries::glance::glance;
 use systole_queries::run_events::CallPlace;
 
 use crate::limits;
-use crate::runs::id::name_call;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_following::run_ids::name_call;
 use systole_payloads::answers::write_called;
 
 /// What an element of a built-in listener does, in the words of the protocol.

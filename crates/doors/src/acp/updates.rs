@@ -12,9 +12,9 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, SpokenWords,
 use super::editor::AcpEditor;
 use super::places::{SaidAnswers, write_place};
 use super::tool_calls::ToolCalls;
-use crate::runs::id::name_run;
-use crate::runs::thought::SaidThought;
-use crate::runs::wire_events::{ClientPlace, WireEvent};
+use systole_following::run_ids::name_run;
+use systole_following::said_thought::SaidThought;
+use systole_following::wire_events::{ClientPlace, WireEvent};
 use systole_payloads::answers::{RunFailure, describe_failure, write_answer, write_sent};
 
 /// What comes between a text that does not count and the one that does: editors cannot take back what they show.

@@ -14,14 +14,14 @@ use super::interrupts::write_interrupt;
 use super::writer::{RunHead, RunWriter};
 use crate::limits;
 use crate::request_refusals::{describe_stopping, describe_unfit_request, describe_with_fix};
-use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
-use crate::runs::wire_events::{ClientPlace, EventText, WireEvent, stream};
 use crate::runs::work::unread;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::SharedPlace;
+use systole_following::run_follower::RunFollower;
+use systole_following::wire_events::{ClientPlace, EventText, WireEvent, stream};
 
 /// A run of a client.
 pub(super) struct OpenRun {

@@ -11,7 +11,6 @@ mod following;
 mod input;
 mod interrupts;
 mod kept_messages;
-mod origins;
 mod threads;
 mod wire;
 mod writer;
@@ -33,8 +32,6 @@ use super::request_refusals::{
     describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
 };
 use super::runs::said_threads::{SaidThread, read_run_name};
-use crate::runs::id::read_receipt;
-use crate::runs::wire_events::{WireEvent, answer_events};
 use crate::runs::work::finish_work;
 use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
@@ -45,6 +42,9 @@ use systole_core::types::client::ClientDoor;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Position;
+use systole_doorway::named_origins;
+use systole_following::run_ids::read_receipt;
+use systole_following::wire_events::{WireEvent, answer_events};
 use systole_payloads::entries::find_entry;
 use threads::{find_thread, keep_messages, refuse_unknown, write_messages, write_snapshot};
 use writer::RunHead;
@@ -76,11 +76,11 @@ async fn enter_door(visit: DoorVisit) -> Response {
     let DoorVisit { state, visitor, mut request, next } = visit;
     let settings = state.front.composition().doors.ag_ui.clone();
     let cors = settings.as_ref().map(|ag_ui| ag_ui.cors.as_slice()).unwrap_or_default();
-    let origin = origins::find_named(cors, request.headers());
+    let origin = named_origins::find_named(cors, request.headers());
     if let Some(origin) =
-        origin.clone().filter(|_| origins::is_preflight(request.method(), request.headers()))
+        origin.clone().filter(|_| named_origins::is_preflight(request.method(), request.headers()))
     {
-        return origins::answer_preflight(origin);
+        return named_origins::answer_preflight(origin);
     }
     let enter = async {
         let owner =
@@ -93,7 +93,9 @@ async fn enter_door(visit: DoorVisit) -> Response {
             let words = "this door is closed; `doors: {ag-ui: true}` in the organism's file opens it";
             return refuse_plainly(StatusCode::NOT_FOUND, Code::Unavailable, words);
         }
-        if let Some(words) = origins::find_refusal(request.headers(), origin.is_some(), &state.addresses) {
+        if let Some(words) =
+            named_origins::find_refusal(request.headers(), origin.is_some(), &state.addresses)
+        {
             return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
         }
         if let Err(crowded) = visitor.let_in(&client) {
@@ -103,7 +105,7 @@ async fn enter_door(visit: DoorVisit) -> Response {
         next.run(request).await
     };
     let mut response = enter.await;
-    origin.into_iter().for_each(|origin| origins::admit(&mut response, origin));
+    origin.into_iter().for_each(|origin| named_origins::admit(&mut response, origin));
     response
 }
 

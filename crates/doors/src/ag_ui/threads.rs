@@ -8,13 +8,13 @@ use super::kept_messages::{KeptMessages, MessageRoom};
 use super::writer::PROTOCOL;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::id::name_run;
 use crate::runs::said_threads::{SaidThread, find_said};
-use crate::runs::wire_events::EventText;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_following::run_ids::name_run;
+use systole_following::wire_events::EventText;
 use systole_payloads::answers::{read_question, write_answer};
 use systole_queries::run_events::CallPlace;
 

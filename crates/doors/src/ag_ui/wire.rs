@@ -4,8 +4,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use systole_queries::run_events::RunCursor;
 
-use crate::runs::wire_events::{EventText, WireEvent, answer_events};
 use systole_core::types::ports::Position;
+use systole_following::wire_events::{EventText, WireEvent, answer_events};
 
 /// A snapshot of messages: texts as a client sent them, and others.
 pub(super) fn write_all_messages<'m>(kept: impl Iterator<Item = &'m str>, made: &[Value]) -> EventText {

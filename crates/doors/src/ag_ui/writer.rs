@@ -18,9 +18,9 @@ use systole_queries::run_events::{CallPlace, PlacedEvent, RunCursor, RunEvent, R
 use super::input::STATE_KEYS;
 use super::kept_messages::KeptMessages;
 use super::wire::{write_all_messages, write_error};
-use crate::runs::id::{name_call, name_run};
-use crate::runs::thought::SaidThought;
-use crate::runs::wire_events::{ClientPlace, EventText, WireEvent};
+use systole_following::run_ids::{name_call, name_run};
+use systole_following::said_thought::SaidThought;
+use systole_following::wire_events::{ClientPlace, EventText, WireEvent};
 use systole_payloads::answers::{describe_failure, write_answer, write_called, write_sent};
 
 /// The version of the protocol.

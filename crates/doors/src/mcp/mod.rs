@@ -36,7 +36,6 @@ use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
-use super::runs::id::find_run_id;
 use super::runs::open_forms::{CallForms, CallName, OpenForms};
 use super::runs::posted_answers::take_posted;
 use super::runs::work::finish_work;
@@ -51,6 +50,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
+use systole_following::run_ids::find_run_id;
 use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.

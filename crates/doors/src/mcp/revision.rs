@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::elicitation;
 use super::params::McpMessage;
 use crate::rpc::RpcFault;
-use crate::rpc_codes::RPC;
+use systole_api::rpc_codes::RPC;
 
 /// The newest revision with a handshake.
 const HANDSHAKE: &str = "2025-11-25";

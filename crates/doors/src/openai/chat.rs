@@ -27,7 +27,6 @@ use crate::http_state::{ApiCall, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits;
 use crate::runs::decisions::DecidedRun;
-use crate::runs::follower::RunFollower;
 use crate::runs::requests::{RunRequests, find_approvals_page};
 use crate::runs::sending::send_message;
 use crate::runs::work::finish_work;
@@ -39,6 +38,7 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
 use systole_doorway::SharedPlace;
 use systole_doorway::entrance::DoorAddresses;
+use systole_following::run_follower::RunFollower;
 use systole_queries::run_events::RunEvent;
 use systole_system::tasks::{TaskKind, start_task};
 

@@ -10,7 +10,6 @@ use axum::response::Response;
 
 use systole_kit::file_reference::replace_forbidden;
 
-use super::multipart;
 use super::page_request::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
 use crate::inbound::{self, UnreadBody};
@@ -19,6 +18,7 @@ use crate::percent::is_text;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
+use systole_payloads::multipart;
 
 /// The fields of a form, in its order.
 pub(super) type FormFields = Vec<(String, String)>;

@@ -25,7 +25,6 @@ pub(super) mod guard;
 mod inputs;
 mod live;
 mod map;
-mod multipart;
 mod orders;
 mod page_request;
 mod payload_labels;

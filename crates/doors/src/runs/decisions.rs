@@ -4,7 +4,6 @@
 use systole_queries::asked_decisions::{KnownDecision, find_asked, read_decision};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
-use super::id::read_receipt;
 use crate::http_state::HttpState;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
@@ -17,6 +16,7 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, PlacedRecord, Position};
 use systole_core::types::refusal::Refusal;
+use systole_following::run_ids::read_receipt;
 use systole_organism::waiting::SenderReply;
 use systole_payloads::json_payload;
 

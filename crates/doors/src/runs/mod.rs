@@ -2,12 +2,9 @@
 //! is what waits for a person. A door makes its own protocol of this; nothing here knows one.
 
 pub(crate) mod decisions;
-pub(crate) mod follower;
 pub(crate) mod form_answers;
 pub(crate) mod form_ledger;
 pub(crate) mod forms;
-pub(crate) mod id;
-pub(crate) mod named;
 pub(crate) mod open_forms;
 pub(crate) mod own_roots;
 pub(crate) mod posted_answers;
@@ -15,6 +12,4 @@ pub(crate) mod requests;
 pub(crate) mod said_threads;
 pub(crate) mod sending;
 pub(crate) mod steering_words;
-pub(crate) mod thought;
-pub(crate) mod wire_events;
 pub(crate) mod work;

@@ -4,11 +4,11 @@ use serde_json::Value;
 use systole_queries::run_events::RunId;
 
 use super::form_answers::{FormEnd, take_answer};
-use super::id::read_receipt;
 use super::open_forms::{CallName, OpenForms, read_id};
 use super::work::read_blocking;
 use crate::http_state::HttpState;
 use systole_core::types::ids::Name;
+use systole_following::run_ids::read_receipt;
 
 /// Takes the answer to the request with that id, and tells its call. It counts also if that is not followed any more. An
 /// error is for the person who answered.

@@ -1,6 +1,5 @@
 //! Threads by the names that a client gives them at a door, or by their own ids, with what was said in them.
 
-use super::named::find_named;
 use super::work::read_blocking;
 use crate::http_state::HttpState;
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -8,6 +7,7 @@ use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::thread_choice::{ThreadName, fit_foreign};
+use systole_following::named_threads::find_named;
 use systole_queries::transcript::{Transcript, TranscriptTurn};
 
 /// A thread, and what was said in it.

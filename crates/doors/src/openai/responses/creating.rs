@@ -23,8 +23,6 @@ use super::response_id::ResponseId;
 use super::sending::{FoundPlace, SoughtResponse};
 use crate::http_state::HttpState;
 use crate::runs::decisions::{DecidedRun, DecisionPlace};
-use crate::runs::id::find_run_id;
-use crate::runs::named::find_named;
 use crate::runs::requests::{has_seen, name_request};
 use crate::runs::sending::send_message;
 use crate::runs::work::{finish_work, read_blocking};
@@ -32,6 +30,8 @@ use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_doorway::SharedPlace;
+use systole_following::named_threads::find_named;
+use systole_following::run_ids::find_run_id;
 use systole_queries::persons::WaitingRequest;
 use systole_queries::transcript::Transcript;
 

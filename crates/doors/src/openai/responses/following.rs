@@ -24,14 +24,14 @@ use super::response_id::ResponseId;
 use super::writer::{ResponseHead, ResponseWriter};
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::follower::RunFollower;
-use crate::runs::id::read_receipt;
 use crate::runs::requests::RunRequests;
 use crate::runs::work::{read_blocking, unread};
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{PlacedRecord, Position};
 use systole_doorway::SharedPlace;
+use systole_following::run_follower::RunFollower;
+use systole_following::run_ids::read_receipt;
 
 /// A response of a client.
 pub(super) struct OpenResponse {

@@ -1,21 +1,21 @@
-//! Pages of other origins: those that the organism's file names may come here. No cookie counts at this door, so a page
-//! brings nothing but the token that it has.
+//! Pages of other origins: those that the organism's file names may come to the door for AG-UI. No cookie counts there, so
+//! a page brings nothing but the token that it has.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::entrance::DoorAddresses;
 use crate::limits;
-use systole_doorway::entrance::DoorAddresses;
-use systole_doorway::page_origin;
+use crate::page_origin;
 
 /// The origin of a request's page, if the file names it.
-pub(super) fn find_named(cors: &[String], headers: &HeaderMap) -> Option<HeaderValue> {
+pub fn find_named(cors: &[String], headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?;
     cors.iter().any(|named| named.as_bytes() == origin.as_bytes()).then(|| origin.clone())
 }
 
 /// Why the headers of a request are refused. A page that the file names is as a program is.
-pub(super) fn find_refusal(headers: &HeaderMap, is_named: bool, addresses: &DoorAddresses) -> Option<String> {
+pub fn find_refusal(headers: &HeaderMap, is_named: bool, addresses: &DoorAddresses) -> Option<String> {
     let mut headers = headers.clone();
     if is_named {
         headers.remove(header::ORIGIN);
@@ -24,12 +24,12 @@ pub(super) fn find_refusal(headers: &HeaderMap, is_named: bool, addresses: &Door
 }
 
 /// Whether a browser asks what a page may do.
-pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+pub fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// The answer to that.
-pub(super) fn answer_preflight(origin: HeaderValue) -> Response {
+pub fn answer_preflight(origin: HeaderValue) -> Response {
     let may = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST".to_owned()),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, last-event-id".to_owned()),
@@ -41,7 +41,7 @@ pub(super) fn answer_preflight(origin: HeaderValue) -> Response {
 }
 
 /// Lets a page read an answer.
-pub(super) fn admit(response: &mut Response, origin: HeaderValue) {
+pub fn admit(response: &mut Response, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     let shown = HeaderValue::from_static("systole-thread, retry-after");

@@ -5,16 +5,17 @@
 
 /// A part of a form.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FormPart<'b> {
+pub struct FormPart<'b> {
     /// The name of its field.
-    pub(super) name: String,
+    pub name: String,
     /// The name of its file; `None` if it is a value.
-    pub(super) file: Option<String>,
-    pub(super) bytes: &'b [u8],
+    pub file: Option<String>,
+    /// What it has.
+    pub bytes: &'b [u8],
 }
 
 /// The boundary that a Content-Type names. `None` if it is of another kind.
-pub(super) fn find_boundary(kind: &str) -> Option<&str> {
+pub fn find_boundary(kind: &str) -> Option<&str> {
     let (kind, parameters) = kind.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
         return None;
@@ -24,7 +25,7 @@ pub(super) fn find_boundary(kind: &str) -> Option<&str> {
 }
 
 /// The parts in their order, at most that many.
-pub(super) fn read_parts<'b>(boundary: &str, body: &'b [u8], most: usize) -> Option<Vec<FormPart<'b>>> {
+pub fn read_parts<'b>(boundary: &str, body: &'b [u8], most: usize) -> Option<Vec<FormPart<'b>>> {
     let line = format!("--{boundary}");
     let between = format!("\r\n{line}");
     let mut rest = body.strip_prefix(line.as_bytes())?;

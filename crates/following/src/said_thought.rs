@@ -3,7 +3,7 @@
 
 /// What was said of a thought on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SaidThought {
+pub struct SaidThought {
     /// The bytes that the client has.
     said: usize,
     /// Those of them that come again.
@@ -12,12 +12,12 @@ pub(crate) struct SaidThought {
 
 impl SaidThought {
     /// A thought of which the client has so many bytes.
-    pub(crate) fn after(bytes: usize) -> SaidThought {
+    pub fn after(bytes: usize) -> SaidThought {
         SaidThought { said: bytes, again: bytes }
     }
 
     /// What of these words is new to the client: words that go on, or the whole thought as the record has it.
-    pub(crate) fn take<'w>(&mut self, words: &'w str, is_live: bool) -> &'w str {
+    pub fn take<'w>(&mut self, words: &'w str, is_live: bool) -> &'w str {
         if !is_live {
             return words.get(std::mem::take(self).said..).unwrap_or_default();
         }
@@ -29,7 +29,7 @@ impl SaidThought {
     }
 
     /// What goes with an id.
-    pub(crate) fn describe(self) -> String {
+    pub fn describe(self) -> String {
         if self.said == 0 { String::new() } else { format!("~{}", self.said) }
     }
 }

@@ -7,13 +7,13 @@ use systole_core::types::ids::{MessageId, ThreadId};
 use systole_core::types::ports::PlacedRecord;
 
 /// The id of the run of a message, by its receipt.
-pub(crate) fn find_run_id(receipt: &ApiReceipt) -> Option<RunId> {
+pub fn find_run_id(receipt: &ApiReceipt) -> Option<RunId> {
     let (thread, record) = ThreadId::parse(&receipt.thread).ok().zip(MessageId::parse(&receipt.id).ok())?;
     Some(RunId::new(thread, receipt.seq, record))
 }
 
 /// The receipt of a message, by its record.
-pub(crate) fn read_receipt((position, record): &PlacedRecord) -> ApiReceipt {
+pub fn read_receipt((position, record): &PlacedRecord) -> ApiReceipt {
     let h = &record.header;
     ApiReceipt {
         id: h.id.to_string(),
@@ -29,12 +29,12 @@ pub(crate) fn read_receipt((position, record): &PlacedRecord) -> ApiReceipt {
 }
 
 /// The id of a run, which its answer has too: its thread and its call there.
-pub(crate) fn name_run(run: &CallPlace) -> String {
+pub fn name_run(run: &CallPlace) -> String {
     format!("{}#{}", run.thread, run.call)
 }
 
 /// The id of a call of a run. All of them begin with that of the run, also those in threads below.
-pub(crate) fn name_call(run: &CallPlace, at: &CallPlace) -> String {
+pub fn name_call(run: &CallPlace, at: &CallPlace) -> String {
     if at.thread == run.thread {
         return name_run(at);
     }

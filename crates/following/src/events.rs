@@ -9,8 +9,8 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::request_refusals::LOOK;
 use crate::limits;
+use systole_api::request_refusals::LOOK;
 use systole_api::types::{ApiRecord, ApiRefusal, ProgressReport};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
@@ -36,7 +36,7 @@ impl RecordFollower {
     }
 
     /// Says, with no records, where it has returned all that the log has of its thread.
-    pub(super) fn with_end_told(mut self) -> RecordFollower {
+    pub fn with_end_told(mut self) -> RecordFollower {
         self.following = self.following.with_end_told();
         self
     }
@@ -91,6 +91,7 @@ pub struct ProgressFollower {
 
 impl ProgressFollower {
     /// Combines a log follower with an optional source of progress reports.
+    /// The events of a follower, with the words on their way if they are heard.
     pub fn new(follower: RecordFollower, hearing: Option<LiveObserver>) -> ProgressFollower {
         ProgressFollower { follower, hearing }
     }
@@ -107,17 +108,17 @@ impl ProgressFollower {
     }
 
     /// Listens from now on.
-    pub(super) fn listen(&mut self, hearing: LiveObserver) {
+    pub fn listen(&mut self, hearing: LiveObserver) {
         self.hearing = Some(hearing);
     }
 
     /// Whether it has returned all that the log has of its thread.
-    pub(super) fn has_caught_up(&self) -> bool {
+    pub fn has_caught_up(&self) -> bool {
         self.follower.has_caught_up()
     }
 
     /// The same, with records as the log has them.
-    pub(super) async fn next_shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
+    pub async fn next_shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
         let ProgressFollower { follower, hearing } = self;
         let hears = async {
             match hearing {
@@ -135,7 +136,7 @@ impl ProgressFollower {
 
 /// A watcher's events for one client. It reads no further than the client does, so a client that reads slowly misses
 /// progress reports. It ends with its client or the pump.
-pub(super) struct ClientEvents {
+pub struct ClientEvents {
     watcher: ProgressFollower,
     is_over: bool,
     /// Released when the client is gone.
@@ -143,11 +144,8 @@ pub(super) struct ClientEvents {
 }
 
 impl ClientEvents {
-    pub(super) fn new(
-        follower: RecordFollower,
-        hearing: Option<LiveObserver>,
-        seat: SharedPlace,
-    ) -> ClientEvents {
+    /// The events of a follower, with the words on their way if they are heard.
+    pub fn new(follower: RecordFollower, hearing: Option<LiveObserver>, seat: SharedPlace) -> ClientEvents {
         ClientEvents {
             watcher: ProgressFollower::new(follower.with_pace(), hearing),
             is_over: false,
@@ -156,7 +154,7 @@ impl ClientEvents {
     }
 
     /// The events in their form for the client, with as many records together as there are.
-    pub(super) fn into_stream(self) -> impl Stream<Item = Result<Vec<u8>, Infallible>> {
+    pub fn into_stream(self) -> impl Stream<Item = Result<Vec<u8>, Infallible>> {
         futures_util::stream::unfold(self, async |mut events| Some((Ok(events.next().await?), events)))
     }
 
@@ -204,7 +202,7 @@ fn write_frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u
 }
 
 /// The client's message if the log cannot be read any further.
-pub(super) fn build_refusal(fault: &LogFault) -> ApiRefusal {
+pub fn build_refusal(fault: &LogFault) -> ApiRefusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,

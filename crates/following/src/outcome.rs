@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::events::build_refusal;
-use super::request_refusals::{LOOK, describe_unfit_request};
+use crate::events::build_refusal;
 use crate::limits::LONGEST_WAIT;
-use crate::runs::follower::RunFollower;
+use crate::run_follower::RunFollower;
+use systole_api::request_refusals::{LOOK, describe_unfit_request};
 use systole_api::types::{ApiReceipt, ApiRecord, MessageOutcome};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ports::LogFault;
@@ -15,7 +15,7 @@ use systole_organism::front::OrganismHandle;
 use systole_queries::run_events::RunEvent;
 
 /// How long a sender waits.
-pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
+pub fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
         let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
@@ -25,7 +25,7 @@ pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
 
 /// The outcome of a message within that time. If the log cannot be read, the outcome is open with the code of that
 /// fault: to wait again is of no use.
-pub(super) async fn wait_for_outcome(
+pub async fn wait_for_outcome(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
     wait: Duration,

@@ -9,7 +9,7 @@ use systole_organism::front::OrganismHandle;
 use systole_organism::indexing::ask_index;
 
 /// The threads of a client whose names begin so, the newest first.
-pub(crate) fn list_named(
+pub fn list_named(
     front: &OrganismHandle,
     client: &Name,
     prefix: String,
@@ -28,7 +28,7 @@ pub(crate) fn list_named(
 }
 
 /// The thread of a client with that name.
-pub(crate) fn find_named(
+pub fn find_named(
     front: &OrganismHandle,
     client: &Name,
     name: &ThreadName,

@@ -59,7 +59,7 @@ impl HistoryReader {
 }
 
 /// One run, and how far its events were told.
-pub(crate) struct RunFollower {
+pub struct RunFollower {
     front: OrganismHandle,
     thread: ThreadId,
     /// The position before its message.
@@ -82,16 +82,12 @@ pub(crate) struct RunFollower {
 
 impl RunFollower {
     /// Follows the run of a message, with the words on their way if they are wanted. `None` if the receipt names no run.
-    pub(crate) fn follow(
-        front: &OrganismHandle,
-        receipt: &ApiReceipt,
-        wants_words: bool,
-    ) -> Option<RunFollower> {
+    pub fn follow(front: &OrganismHandle, receipt: &ApiReceipt, wants_words: bool) -> Option<RunFollower> {
         RunFollower::follow_after(front, receipt, wants_words, (Position::default(), None))
     }
 
     /// The same for a client that knows what the records up to `told` say, and what is up to its cursor.
-    pub(crate) fn follow_after(
+    pub fn follow_after(
         front: &OrganismHandle,
         receipt: &ApiReceipt,
         wants_words: bool,
@@ -123,35 +119,35 @@ impl RunFollower {
     }
 
     /// The same up to where the log ends for now.
-    pub(crate) fn until_here(self) -> RunFollower {
+    pub fn until_here(self) -> RunFollower {
         RunFollower { only_log: true, ..self }
     }
 
     /// Whether all that is open waits for persons, as far as the run was read.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         self.fold.is_quiet()
     }
 
     /// What its models used so far.
-    pub(crate) fn sum_used(&self) -> &CostRow {
+    pub fn sum_used(&self) -> &CostRow {
         self.fold.sum_used()
     }
 
     /// Reads all that the client may know. Returns whether the run has the place that it names.
-    pub(crate) async fn read_known(&mut self) -> Result<bool, LogFault> {
+    pub async fn read_known(&mut self) -> Result<bool, LogFault> {
         let needs_all = self.told > Position::default();
         while !self.is_here && (needs_all || !self.fold.is_met()) && self.read_more().await? {}
         Ok(self.fold.is_met())
     }
 
     /// The next event of those that were read, if the client knows it.
-    pub(crate) fn take_known(&mut self) -> Option<PlacedEvent> {
+    pub fn take_known(&mut self) -> Option<PlacedEvent> {
         self.ready.pop_front_if(|placed| placed.is_known)
     }
 
     /// The next event that the client does not know; `None` once the pump has ended. It may be dropped while it waits:
     /// nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
+    pub async fn next(&mut self) -> Result<Option<RunEvent>, LogFault> {
         loop {
             match self.next_placed().await? {
                 Some(placed) if placed.is_known => {}
@@ -161,7 +157,7 @@ impl RunFollower {
     }
 
     /// The next event with its id, known or not.
-    pub(crate) async fn next_placed(&mut self) -> Result<Option<PlacedEvent>, LogFault> {
+    pub async fn next_placed(&mut self) -> Result<Option<PlacedEvent>, LogFault> {
         loop {
             match self.ready.pop_front() {
                 Some(end) if matches!(end.event, RunEvent::Ended { .. }) && !self.is_here => {

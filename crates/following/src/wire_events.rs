@@ -13,11 +13,11 @@ use systole_queries::run_events::RunCursor;
 use tokio::sync::mpsc;
 
 use crate::limits;
-use crate::runs::thought::SaidThought;
+use crate::said_thought::SaidThought;
 
 /// The text of an event.
 #[derive(Debug)]
-pub(crate) struct EventText(String);
+pub struct EventText(String);
 
 impl From<Value> for EventText {
     fn from(event: Value) -> EventText {
@@ -33,14 +33,16 @@ impl From<String> for EventText {
 
 /// An event as it is sent. Without data it says only how far the client is.
 #[derive(Debug)]
-pub(crate) struct WireEvent {
-    pub(crate) id: Option<String>,
-    pub(crate) data: Option<EventText>,
+pub struct WireEvent {
+    /// The id behind which the rest can be had.
+    pub id: Option<String>,
+    /// Its text.
+    pub data: Option<EventText>,
 }
 
 impl WireEvent {
     /// Events that count together.
-    pub(crate) fn write_group(id: &str, events: Vec<EventText>) -> Vec<WireEvent> {
+    pub fn write_group(id: &str, events: Vec<EventText>) -> Vec<WireEvent> {
         let mut group: Vec<WireEvent> =
             events.into_iter().map(|data| WireEvent { id: None, data: Some(data) }).collect();
         match group.last_mut() {
@@ -59,14 +61,15 @@ impl WireEvent {
 
 /// Where a client is: the newest event that it has, and the bytes of a thought that were said behind it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientPlace {
-    pub(crate) cursor: RunCursor,
+pub struct ClientPlace {
+    /// The newest event.
+    pub cursor: RunCursor,
     thought: Option<usize>,
 }
 
 impl ClientPlace {
     /// Reads an id.
-    pub(crate) fn parse(id: &str) -> Result<ClientPlace, String> {
+    pub fn parse(id: &str) -> Result<ClientPlace, String> {
         let (cursor, thought) = match id.split_once('~') {
             Some((cursor, thought)) => (cursor, Some(thought)),
             None => (id, None),
@@ -77,7 +80,7 @@ impl ClientPlace {
     }
 
     /// What the client has of a thought. Its answer begins behind it.
-    pub(crate) fn read_thought(&self) -> SaidThought {
+    pub fn read_thought(&self) -> SaidThought {
         match self.thought {
             Some(bytes) => SaidThought::after(bytes),
             // It was over before the client came.
@@ -88,7 +91,7 @@ impl ClientPlace {
 }
 
 /// These events, and nothing after them.
-pub(crate) fn answer_events(events: Vec<WireEvent>) -> Response {
+pub fn answer_events(events: Vec<WireEvent>) -> Response {
     let (sender, queue) = mpsc::channel(events.len().max(1));
     for event in events {
         // There is room for all.
@@ -98,12 +101,12 @@ pub(crate) fn answer_events(events: Vec<WireEvent>) -> Response {
 }
 
 /// The events as they come, with a sign of life so often that no client of today gives up.
-pub(crate) fn stream_often(events: mpsc::Receiver<WireEvent>) -> Response {
+pub fn stream_often(events: mpsc::Receiver<WireEvent>) -> Response {
     Sse::new(SentEvents(events)).keep_alive(KeepAlive::new().interval(limits::STREAM_SIGN)).into_response()
 }
 
 /// The events as they come.
-pub(crate) fn stream(events: mpsc::Receiver<WireEvent>) -> Response {
+pub fn stream(events: mpsc::Receiver<WireEvent>) -> Response {
     Sse::new(SentEvents(events)).keep_alive(KeepAlive::default()).into_response()
 }
 
