@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use systole_kit::schema::{GivenFile, RefusedFile, SchemaModel, TakenFile, find_nearest};
 
 use crate::limits;
-use crate::open_elements::{OpenElement, find_model, list_open};
+use crate::open_elements::{SendableElement, find_model, list_open};
 use systole_api::request_refusals::describe_unfit_request;
 use systole_core::rules::admit::cut_excerpt;
 use systole_core::rules::refusing::refuse_slips;
@@ -45,7 +45,7 @@ pub fn build_payload(
     };
     let open = list_open(organism, client);
     let is_it =
-        |tool: &&OpenElement<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
+        |tool: &&SendableElement<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
     let Some(found) = open.iter().find(is_it) else {
         let known = || open.iter().map(|tool| &*tool.taken.name.local).filter(|known| *known != element);
         let near = find_nearest(element, known()).map(|near| format!("; did you mean {near}?"));

@@ -12,7 +12,7 @@ use systole_kit::schema::SchemaModel;
 use crate::limits;
 
 /// An element that a client may send.
-pub struct OpenElement<'c> {
+pub struct SendableElement<'c> {
     /// Its name, in letters that hosts and models take.
     pub name: String,
     /// Who takes it.
@@ -22,7 +22,7 @@ pub struct OpenElement<'c> {
 }
 
 /// The elements of a client.
-pub fn list_open<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenElement<'c>> {
+pub fn list_open<'c>(organism: &'c Composition, client: &Name) -> Vec<SendableElement<'c>> {
     let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
@@ -39,7 +39,11 @@ pub fn list_open<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenElemen
             true => format!("{}-{}", listener.name.as_str(), taken.name.local),
             false => taken.name.local.to_string(),
         };
-        open_elements.push(OpenElement { name: find_free_name(&wanted, &mut taken_names), listener, taken });
+        open_elements.push(SendableElement {
+            name: find_free_name(&wanted, &mut taken_names),
+            listener,
+            taken,
+        });
     }
     open_elements
 }

@@ -9,7 +9,7 @@ use systole_queries::transcript::Transcript;
 
 use super::faults::{A2aFault, A2aResult};
 use super::params::A2aParams;
-use super::tasks::{OpenTask, name_context};
+use super::tasks::{OpenTask, name_conversation};
 use super::writer::STATES;
 use crate::http_state::HttpState;
 use crate::limits;
@@ -56,7 +56,7 @@ async fn list_messages(state: &HttpState, client: &Name) -> A2aResult<Vec<Listed
         let mut messages = Vec::new();
         for thread in threads {
             let said = Transcript::read(&*moment.reader, &thread, 1)?;
-            let Some(context) = said.turns.first().map(|turn| name_context(&turn.asked.1.header)) else {
+            let Some(context) = said.turns.first().map(|turn| name_conversation(&turn.asked.1.header)) else {
                 continue;
             };
             let own = said.turns.into_iter().filter(|turn| turn.asked.1.header.from == owner);

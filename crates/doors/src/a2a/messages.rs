@@ -15,7 +15,7 @@ use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::thread_choice::fit_foreign;
 use systole_payloads::json_payload::build_from_json;
-use systole_payloads::open_elements::{OpenElement, find_model, list_open};
+use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 use systole_payloads::said_files::{SaidFile, SaidMessage, SaidText, write_said};
 
 /// What a message says.
@@ -31,10 +31,10 @@ impl SentMessage {
     pub(super) fn read_key(&self) -> A2aResult<Key> {
         let id = self.message_id.as_deref().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| A2aFault::refuse_params("message.messageId is missing"))?;
-        let parts = self.parts.iter().map(|part| {
-            let data = part.data.as_ref().map(|data| data.get());
-            json!([part.text, part.raw, part.url, data, part.filename])
-        });
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| json!([part.text, part.raw, part.url, part.sort_data(), part.filename]));
         let said = json!([self.task_id, self.context_id, Value::Array(parts.collect())]).to_string();
         let hash = Digest::hash_bytes(said.as_bytes()).to_string();
         let id = fit_foreign(id, THREAD_NAME_BYTES - limits::SHOWN_HASH - 1);
@@ -65,7 +65,13 @@ impl SentMessage {
 }
 
 impl SentPart {
+    /// Its data with its keys in order: libraries write the same data in any order.
+    fn sort_data(&self) -> Option<Value> {
+        self.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok())
+    }
+
     fn add_to(self, said: &mut SaidText, at: usize) -> A2aResult<()> {
+        let data = self.sort_data();
         let text = match self {
             SentPart { text: Some(text), .. } => text,
             SentPart { raw: Some(raw), filename, .. } => {
@@ -74,7 +80,7 @@ impl SentPart {
                 said.files.push(file);
                 return Ok(());
             }
-            SentPart { data: Some(data), .. } => format!("```json\n{}\n```", data.get()),
+            SentPart { data: Some(_), .. } => format!("```json\n{}\n```", data.unwrap_or_default()),
             SentPart { url: Some(_), .. } => {
                 let words =
                     format!("message.parts[{at}].url is not fetched: send its bytes in raw, as base64");
@@ -160,7 +166,7 @@ fn write_element<'c>(
 }
 
 /// An example of a skill repairs the message.
-fn refuse_element(organism: &Composition, open: &[OpenElement<'_>], why: &str) -> A2aFault {
+fn refuse_element(organism: &Composition, open: &[SendableElement<'_>], why: &str) -> A2aFault {
     let example = open.iter().find_map(|one| {
         let model = find_model(organism, one.taken.schema)?;
         let content = model.to_json(&model.build_example(&one.taken.name.local)?).ok()?;

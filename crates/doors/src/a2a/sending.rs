@@ -26,7 +26,7 @@ use systole_core::types::thread_choice::{ThreadName, fit_foreign};
 use systole_following::run_ids::find_run_id;
 
 /// Where a message of that context goes. `None` is a new thread.
-fn read_context(context: Option<&str>) -> A2aResult<Option<String>> {
+fn read_address(context: Option<&str>) -> A2aResult<Option<String>> {
     let Some(context) = context.filter(|context| !context.is_empty()) else { return Ok(None) };
     if ThreadId::parse(context).is_ok_and(|thread| thread.parent().is_none()) {
         return Ok(Some(context.to_owned()));
@@ -54,7 +54,7 @@ pub(super) async fn take_message(
     let (task, context) = (message.task_id.take(), message.context_id.take());
     let said = message.read_parts()?;
     let Some(task) = task.filter(|task| !task.is_empty()) else {
-        return begin_task(state, client, (key, read_context(context.as_deref())?), &said).await;
+        return begin_task(state, client, (key, read_address(context.as_deref())?), &said).await;
     };
     let task = OpenTask::find(&state, &client, &task).await?;
     let is_same = context.is_none_or(|context| {

@@ -23,7 +23,7 @@ use systole_following::run_ids::read_receipt;
 pub(super) const NAMED: &str = "a2a.";
 
 /// The context that a thread is, by the message that opened it: the name that the client gave it, or its id.
-pub(super) fn name_context(opened: &Header) -> String {
+pub(super) fn name_conversation(opened: &Header) -> String {
     let name = opened.key.as_ref().and_then(ThreadName::from_key);
     let given = name.as_ref().and_then(|name| name.as_str().strip_prefix(NAMED));
     given.map_or_else(|| opened.thread.to_string(), str::to_owned)
@@ -65,7 +65,8 @@ impl OpenTask {
             Ok(Some((asked, opened)))
         });
         let (asked, opened) = found.await?.ok_or_else(A2aFault::refuse_task)?;
-        let context = name_context(opened.as_ref().map_or(&asked.1.header, |(_, opened)| &opened.header));
+        let context =
+            name_conversation(opened.as_ref().map_or(&asked.1.header, |(_, opened)| &opened.header));
         Ok(OpenTask::of_message((state, client), asked, context))
     }
 

@@ -242,7 +242,7 @@ impl TaskWriter {
     fn write_status(&self) -> Value {
         let mut status = json!({"state": self.state, "timestamp": self.since.to_string()});
         if let Some(fields) = status.as_object_mut().filter(|_| !self.said.is_empty()) {
-            // The same words have the same id, whoever reads them.
+            // The same words have the same id each time.
             let hash = Digest::hash_bytes(json!([self.state, self.said]).to_string().as_bytes()).to_string();
             let message = json!({
                 "messageId": hash.chars().take(limits::SHOWN_HASH).collect::<String>(),

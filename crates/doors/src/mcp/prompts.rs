@@ -8,7 +8,7 @@ use super::tools::{self, OWN};
 use crate::rpc::RpcFault;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
-use systole_payloads::open_elements::{OpenElement, find_model, list_open};
+use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 
 /// The argument for an element's own text.
 const TEXT: &str = "text";
@@ -28,19 +28,19 @@ pub(super) fn list_prompts(organism: &Composition, client: &Name) -> Vec<Value> 
     list_open(organism, client).iter().map(|tool| show_prompt(organism, tool)).collect()
 }
 
-fn show_prompt(organism: &Composition, tool: &OpenElement<'_>) -> Value {
+fn show_prompt(organism: &Composition, tool: &SendableElement<'_>) -> Value {
     let arguments: Vec<Value> = list_arguments(organism, tool).iter().map(PromptArgument::show).collect();
     json!({"name": tool.name, "description": describe_prompt(organism, tool), "arguments": arguments})
 }
 
-fn describe_prompt(organism: &Composition, tool: &OpenElement<'_>) -> String {
+fn describe_prompt(organism: &Composition, tool: &SendableElement<'_>) -> String {
     let model = find_model(organism, tool.taken.schema);
     let about = model.as_ref().and_then(|model| model.find_documentation(&tool.taken.name.local));
     let asks = format!("Asks {}.", tool.listener.name);
     about.map_or_else(|| asks.clone(), |about| format!("{asks} {about}"))
 }
 
-fn list_arguments(organism: &Composition, tool: &OpenElement<'_>) -> Vec<PromptArgument> {
+fn list_arguments(organism: &Composition, tool: &SendableElement<'_>) -> Vec<PromptArgument> {
     let model = find_model(organism, tool.taken.schema);
     let drawn = model.and_then(|model| model.json_schema(&tool.taken.name.local));
     let Some(Value::Object(mut schema)) = drawn.map(|drawn| drawn.schema) else { return Vec::new() };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
-use systole_payloads::open_elements::{OpenElement, find_model, list_open};
+use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 
 use crate::limits;
 use crate::rpc::RpcFault;
@@ -21,7 +21,7 @@ pub(super) fn find_tool<'c>(
     organism: &'c Composition,
     client: &Name,
     (kind, name): (&str, &str),
-) -> Result<OpenElement<'c>, RpcFault> {
+) -> Result<SendableElement<'c>, RpcFault> {
     let mut tools = list_open(organism, client);
     if let Some(at) = tools.iter().position(|tool| tool.name == name) {
         return Ok(tools.swap_remove(at));
@@ -46,8 +46,8 @@ pub(super) fn list_tools(organism: &Composition, client: &Name) -> Vec<Value> {
     tools.iter().filter_map(|tool| show_tool(tool, &models)).collect()
 }
 
-fn show_tool(tool: &OpenElement<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
-    let OpenElement { name, listener, taken } = tool;
+fn show_tool(tool: &SendableElement<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<Value> {
+    let SendableElement { name, listener, taken } = tool;
     let model = models.get(&taken.schema.0)?;
     let sent = model.has_files().then(|| model.with_sent_files());
     let drawn = sent.as_ref().unwrap_or(model).json_schema(&taken.name.local)?;
@@ -76,7 +76,7 @@ fn show_tool(tool: &OpenElement<'_>, models: &BTreeMap<usize, SchemaModel>) -> O
 }
 
 /// The answers of a tool: what its listener gives only itself is none.
-fn list_answers<'c>(tool: &OpenElement<'c>) -> impl Iterator<Item = &'c ElementSchema> {
+fn list_answers<'c>(tool: &SendableElement<'c>) -> impl Iterator<Item = &'c ElementSchema> {
     tool.listener.returns.iter().filter(|answer| tool.listener.shows_outside(answer))
 }
 

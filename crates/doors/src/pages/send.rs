@@ -91,7 +91,7 @@ fn fill_form(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<M
 }
 
 fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow> {
-    let row = |tool: open_elements::OpenElement<'_>| {
+    let row = |tool: open_elements::SendableElement<'_>| {
         let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
         let about = open_elements::find_model(organism, tool.taken.schema);
         let about = about.and_then(|model| model.find_documentation(element).map(plain)).unwrap_or_default();
@@ -133,7 +133,7 @@ fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn list_as_json(organism: &Composition, client: &Name) -> Value {
-    let one = |tool: open_elements::OpenElement<'_>| {
+    let one = |tool: open_elements::SendableElement<'_>| {
         json!({
             "to": tool.listener.name.as_str(), "element": &*tool.taken.name.local,
             "namespace": &*tool.taken.name.ns,

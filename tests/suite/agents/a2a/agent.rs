@@ -21,14 +21,14 @@ pub(super) const BINDINGS: [&str; 2] = ["JSONRPC", "HTTP+JSON"];
 
 /// A library of the protocol's authors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Library {
+pub(super) enum A2aLibrary {
     Python,
     Javascript,
 }
 
-pub(super) const LIBRARIES: [Library; 2] = [Library::Python, Library::Javascript];
+pub(super) const LIBRARIES: [A2aLibrary; 2] = [A2aLibrary::Python, A2aLibrary::Javascript];
 
-impl Library {
+impl A2aLibrary {
     /// Runs steps with the library. `None` if a step ended the program.
     pub(super) fn run(
         self,
@@ -41,12 +41,12 @@ impl Library {
         std::fs::write(&script, wanted.to_string()).unwrap();
         let url = format!("http://{}", run_file(folder).address);
         let mut command = match self {
-            Library::Python => {
+            A2aLibrary::Python => {
                 let mut python = Command::new("python3");
                 python.args(["-c", include_str!("agent.py")]).env("PYTHONPATH", library());
                 python
             }
-            Library::Javascript => ChatClient::find_node(folder, ("agent.mjs", include_str!("agent.mjs"))),
+            A2aLibrary::Javascript => ChatClient::find_node(folder, ("agent.mjs", include_str!("agent.mjs"))),
         };
         let ran = command.arg(&script).arg(url).output().unwrap();
         if ran.status.code() == Some(9) {

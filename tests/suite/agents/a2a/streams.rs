@@ -15,7 +15,7 @@ pub(super) const ALL: &str =
     "doors: {a2a: {show: all}}\nclients: {web: {token_env: WEB_TOKEN, doors: [a2a], roles: [approve-own]}}";
 
 #[test]
-fn g14_words_come_while_the_model_holds_back_the_rest_and_whoever_comes_later_has_all() {
+fn g14_words_come_while_the_model_holds_back_the_rest_and_who_comes_later_has_all() {
     let house = house(&[HELD], ALL);
     let organism = run_with_web(&house);
     let agent = Agent::new(house.path(), WEB);

@@ -205,3 +205,33 @@ fn g14_tasks_are_listed_a_page_at_a_time_by_their_status() {
     assert!(own >= 4, "each message without a context has a thread of its own");
     organism.interrupt();
 }
+
+#[test]
+fn g14_a_message_is_the_same_in_any_order_of_its_keys() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), SUITE);
+    let send = |parts: &str| {
+        let body = format!(r#"{{"message": {{"messageId": "m1", "role": "ROLE_USER", "parts": {parts}}}}}"#);
+        let answer = agent.request("POST", "/a2a/message:send", &body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json["task"]["id"].clone()
+    };
+    for [one, other, third] in [
+        [
+            r#"[{"data": {"pay": {"to": "bob", "cents": 5}}}]"#,
+            r#"[{"data": {"pay": {"cents": 5, "to": "bob"}}}]"#,
+            r#"[{"data": {"pay": {"cents": 6, "to": "bob"}}}]"#,
+        ],
+        [
+            r#"[{"text": "sum"}, {"data": {"a": 1, "b": 2}}]"#,
+            r#"[{"text": "sum"}, {"data": {"b": 2, "a": 1}}]"#,
+            r#"[{"text": "sum"}, {"data": {"b": 2, "a": 3}}]"#,
+        ],
+    ] {
+        let first = send(one);
+        assert_eq!(send(other), first, "{other}");
+        assert_ne!(send(third), first, "{third}");
+    }
+    organism.interrupt();
+}
