@@ -34,7 +34,7 @@ impl SentMessage {
         let parts = self
             .parts
             .iter()
-            .map(|part| json!([part.text, part.raw, part.url, part.sort_data(), part.filename]));
+            .map(|part| json!([part.text, part.raw, part.url, part.sort_keys(), part.filename]));
         let said = json!([self.task_id, self.context_id, Value::Array(parts.collect())]).to_string();
         let hash = Digest::hash_bytes(said.as_bytes()).to_string();
         let id = fit_foreign(id, THREAD_NAME_BYTES - limits::SHOWN_HASH - 1);
@@ -66,12 +66,12 @@ impl SentMessage {
 
 impl SentPart {
     /// Its data with its keys in order: libraries write the same data in any order.
-    fn sort_data(&self) -> Option<Value> {
+    fn sort_keys(&self) -> Option<Value> {
         self.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok())
     }
 
     fn add_to(self, said: &mut SaidText, at: usize) -> A2aResult<()> {
-        let data = self.sort_data();
+        let data = self.sort_keys();
         let text = match self {
             SentPart { text: Some(text), .. } => text,
             SentPart { raw: Some(raw), filename, .. } => {

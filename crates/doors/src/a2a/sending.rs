@@ -114,6 +114,10 @@ impl OpenTask {
             answered.keep(&self.client, &key);
             return Ok(());
         }
+        if now.is_queued() {
+            let words = "the task waits for its turn, and no one works on it yet: say it when it is WORKING";
+            return Err(A2aFault::new(FaultKind::Unsupported, words));
+        }
         if self.has_answered(now.decided, &text).await? {
             return Ok(());
         }
@@ -177,9 +181,12 @@ impl OpenTask {
 
 /// A text decides nothing that could be more than one thing.
 fn refuse_text(own: &[WaitingRequest]) -> A2aFault {
-    let forms = own.iter().map(|one| match one.about {
+    let forms = own.iter().map(|one| match &one.about {
         RequestSubject::Approval { .. } => json!({"request": name_request(one), "approved": true}),
-        RequestSubject::Question { .. } => json!({"request": name_request(one), "note": "…"}),
+        RequestSubject::Question { choices, .. } => match choices.first() {
+            Some(choice) => json!({"request": name_request(one), "choice": choice}),
+            None => json!({"request": name_request(one), "note": "…"}),
+        },
     });
     let forms: Vec<String> = forms.map(|form| json!({"data": form}).to_string()).collect();
     A2aFault::refuse_params(format!("a text decides nothing here: send one part, as {}", forms.join(" or ")))

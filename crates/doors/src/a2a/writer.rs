@@ -120,6 +120,11 @@ impl TaskWriter {
         matches!(self.state, INPUT | AUTH)
     }
 
+    /// Whether another message of its thread is worked on first.
+    pub(super) fn is_queued(&self) -> bool {
+        self.state == SUBMITTED
+    }
+
     /// Another message of its thread is worked on first.
     pub(super) fn set_queued(&mut self) {
         self.state = SUBMITTED;
@@ -172,7 +177,7 @@ impl TaskWriter {
     }
 
     fn leave_queue(&mut self) {
-        if self.state == SUBMITTED {
+        if self.is_queued() {
             self.set_state(WORKING, Vec::new());
         }
     }

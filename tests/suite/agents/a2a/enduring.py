@@ -62,14 +62,19 @@ async def follow(client, message):
     return followed
 
 
-async def read_task(client, task):
+async def endure(ask):
+    """Asks until there is an answer."""
     while True:
         try:
-            return await client.get_task(a2a.GetTaskRequest(id=task))
+            return await ask()
         except TaskNotFoundError:
             raise
         except (A2AError, A2AClientError, httpx.HTTPError, json.JSONDecodeError):
             await asyncio.sleep(0.05)
+
+
+async def read_task(client, task):
+    return await endure(lambda: client.get_task(a2a.GetTaskRequest(id=task)))
 
 
 async def main():
@@ -80,7 +85,8 @@ async def main():
     for line in iter(sys.stdin.readline, ""):
         wanted = json.loads(line)
         if wanted.get("list"):
-            found = await client.list_tasks(a2a.ListTasksRequest(context_id="storm", include_artifacts=True))
+            wanted = a2a.ListTasksRequest(context_id="storm", include_artifacts=True)
+            found = await endure(lambda: client.list_tasks(wanted))
             tasks = [[text_of(t.history[0].parts), text_of(t.artifacts[0].parts)] for t in found.tasks]
             print(json.dumps({"tasks": tasks}), flush=True)
             continue

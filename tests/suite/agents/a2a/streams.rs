@@ -110,6 +110,10 @@ fn g14_a_message_waits_for_its_turn_in_its_context_and_another_context_does_not(
     let second = agent.send_only(&within("m2", "one"));
     assert_eq!((state(&first), state(&second)), ("WORKING", "SUBMITTED"));
     assert_eq!(first["contextId"], second["contextId"]);
+    // Words for a task that waits for its turn would reach the one at work.
+    let words = say_to("m3", &second, &json!({"text": "in French, please"}));
+    let (number, told) = agent.fault("SendMessage", &json!({"message": words}));
+    assert!(number == -32004 && told.contains("waits for its turn"), "{told}");
     // What waits for its turn is cancelled as well.
     let cancelled = agent.result("CancelTask", &json!({"id": second["id"]}));
     assert_eq!(state(&cancelled), "CANCELED");
