@@ -34,6 +34,7 @@ mod responses;
 mod seeing;
 mod settings;
 mod strait;
+mod strangers;
 mod trees;
 mod uncounted;
 mod views;
