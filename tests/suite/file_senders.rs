@@ -21,7 +21,7 @@ use crate::replay::log_in;
 /// A picture of one pixel.
 const PNG: &[u8] = include_bytes!("../fixtures/pixel.png");
 const PDF: &[u8] = b"%PDF-1.7\n%%EOF\n";
-const DRAWN: &[u8] = b"%PDF-1.7\ndrawn by a program\n%%EOF\n";
+pub(crate) const DRAWN: &[u8] = b"%PDF-1.7\ndrawn by a program\n%%EOF\n";
 const SECRET: [(&str, &str); 2] = [("ALICE", "a-token-of-alice"), ("BOB", "a-token-of-bob-too")];
 
 /// A program that answers with the file that it got, with that hash in its place, or with a file that it stores first.
@@ -32,21 +32,28 @@ for line in sys.stdin:
         continue
     delivery = re.search('delivery="([^"]*)"', line).group(1)
     note = re.search('<note>([^<]*)</note>', line).group(1).split(" ")
-    picture = re.search('<picture[^>]*>', line).group(0)
+    picture = (re.search('<picture[^>]*>', line) or [None])[0]
     if note[0] == "put":
         print(f'<ask xmlns="urn:systole:listener:v1" id="1" delivery="{delivery}"><put-blob encoding="hex">{note[1]}</put-blob></ask>', flush=True)
         hash = re.search('hash="([0-9a-f]{64})"', sys.stdin.readline()).group(1)
-        picture = f'<picture sha256="{hash}" type="application/pdf" bytes="{len(note[1]) // 2}"/>'
+        picture = f'<picture sha256="{hash}" type="application/pdf" bytes="{len(note[1]) // 2}" name="drawn.pdf"/>'
     elif note[0] == "name":
         picture = re.sub('sha256="[^"]*"', f'sha256="{note[1]}"', picture)
     print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}"><copy xmlns="https://xml-pipeline.org/ns/copies/v1">{picture}</copy></reply>', flush=True)
 "#;
 
-/// An organism with that program.
+/// An organism with that program, with more in its file.
+pub(crate) fn make_copies_with(more: &str) -> tempfile::TempDir {
+    folder(&[("organism.yaml", &format!("{COPIES}{more}")), ("copier.py", COPIER)])
+}
+
 fn make_copies() -> tempfile::TempDir {
-    let yaml = r#"organism: {name: copies, entry: copier}
+    make_copies_with("")
+}
+
+const COPIES: &str = r#"organism: {name: copies, entry: copier}
 payloads:
-  keep: {note: line, picture: file}
+  keep: {note: line, picture?: file}
   copy: {picture: file}
 listeners:
   copier: {run: [python3, copier.py], turns: 1, accepts: [keep], returns: [copy], entry: true}
@@ -56,8 +63,6 @@ clients:
 log: {path: ./hello.db}
 console: {listen: "127.0.0.1:0"}
 "#;
-    folder(&[("organism.yaml", yaml), ("copier.py", COPIER)])
-}
 
 fn run(folder: &Path, arguments: &[&str]) -> Ran {
     systole_with(folder, arguments, &SECRET)
@@ -72,7 +77,8 @@ fn post_file(open: &RunFile, token: &str, bytes: &[u8], note: &str) -> Answer {
     ask_as(open, "POST", "/v1/messages?to=copier&element=keep", &headers, &body.to_string())
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+/// Bytes in hex digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

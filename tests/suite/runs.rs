@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::primitive::TodoList;
 use systole_core::types::record::{MessageRole, Record, RecordCode};
 use systole_kit::reply::AnswerPart;
 use systole_log::sqlite;
@@ -57,6 +58,12 @@ fn follow(records: &PlacedRecords, run: &CallPlace, known: Option<RunCursor>) ->
     (fold, events)
 }
 
+fn describe_list(list: &TodoList) -> String {
+    let steps =
+        list.steps.iter().map(|step| format!(" [{}] {}", if step.is_done { "x" } else { " " }, step.text));
+    format!("{}:{}", list.condition, steps.collect::<String>())
+}
+
 /// An event in a line, without the bytes of records.
 fn describe(placed: &PlacedEvent) -> String {
     let short = |at: &CallPlace| format!("{} {}", at.thread.as_str().rsplit('.').next().unwrap(), at.call);
@@ -64,6 +71,9 @@ fn describe(placed: &PlacedEvent) -> String {
         RunEvent::Called { at, to, record } => format!("called {} {to} by #{}", short(at), record.0.0),
         RunEvent::Returned { at, judgement, record } => {
             format!("returned {} {judgement:?} by #{}", short(at), record.0.0)
+        }
+        RunEvent::Todo(lists) => {
+            format!("todo {}", lists.iter().map(describe_list).collect::<Vec<_>>().join("; "))
         }
         RunEvent::Ended { judgement, record } => format!("ended {judgement:?} by #{}", record.0.0),
         other => format!("{other:?}"),
@@ -108,7 +118,7 @@ fn b18_from_each_id_of_a_run_the_exact_rest_is_told() {
                 assert!(!fold.is_lost(Position(u64::MAX)), "{}", told[at]);
             }
             // Ids that this run never gave.
-            for wrong in ["1.0.1.811c9dc5", "1.1.0.811c9dc5", "1.999999.1.811c9dc5"] {
+            for wrong in ["2.0.1.811c9dc5", "2.1.0.811c9dc5", "2.999999.1.811c9dc5"] {
                 let (fold, _) = follow(&records, &run, Some(RunCursor::parse(wrong).unwrap()));
                 assert!(fold.is_lost(Position(u64::MAX)), "{wrong} {told:#?}");
             }
@@ -194,30 +204,31 @@ fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
     let told = describe_all(&events).join("\n").replace(".811c9dc5", "");
     assert_eq!(
         told,
-        "1.2.1 Started
-1.4.1 Again
-1.5.1 called heat 1 agent by #5
-1.7.1 called sess-388364742678 1/1.1 tool by #7
-1.13.1 called heat 1/1.0 careful by #13
-1.16.1 returned heat 1/1.0 Failed by #16
-1.18.1 returned heat 1 Answered by #18
-1.20.1 returned sess-388364742678 1/1.1 Answered by #20
-1.22.1 Again
-1.23.1 called c2 1 tool by #23
-1.26.1 called late 1 tool by #26
-1.30.1 called sess-388364742678 1/2.3 guarded by #30
-1.31.1 Asked(PersonRequestId(1))
-1.34.1 called sess-388364742678 1/2.4 guarded by #34
-1.35.1 Asked(PersonRequestId(2))
-1.42.1 Decided(PersonRequestId(1))
-1.42.2 returned sess-388364742678 1/2.3 Failed by #42
-1.44.1 Decided(PersonRequestId(2))
-1.46.1 returned sess-388364742678 1/2.4 Answered by #46
-1.49.1 returned late 1 Answered by #49
-1.52.1 Again
-1.53.1 Again
-1.54.1 returned c2 1 Cancelled by #54
-1.56.2 ended Answered by #56"
+        "2.2.1 Started
+2.4.1 Again
+2.5.1 called heat 1 agent by #5
+2.7.1 called sess-388364742678 1/1.1 tool by #7
+2.8.2 todo a: [ ] -
+2.13.1 called heat 1/1.0 careful by #13
+2.16.1 returned heat 1/1.0 Failed by #16
+2.18.1 returned heat 1 Answered by #18
+2.20.1 returned sess-388364742678 1/1.1 Answered by #20
+2.22.1 Again
+2.23.1 called c2 1 tool by #23
+2.26.1 called late 1 tool by #26
+2.30.1 called sess-388364742678 1/2.3 guarded by #30
+2.31.1 Asked(PersonRequestId(1))
+2.34.1 called sess-388364742678 1/2.4 guarded by #34
+2.35.1 Asked(PersonRequestId(2))
+2.42.1 Decided(PersonRequestId(1))
+2.42.2 returned sess-388364742678 1/2.3 Failed by #42
+2.44.1 Decided(PersonRequestId(2))
+2.46.1 returned sess-388364742678 1/2.4 Answered by #46
+2.49.1 returned late 1 Answered by #49
+2.52.1 Again
+2.53.1 todo a: [ ] -; b: [x] x
+2.54.1 returned c2 1 Cancelled by #54
+2.56.2 ended Answered by #56"
     );
 }
 

@@ -25,7 +25,6 @@ pub mod reloading;
 mod request_refusals;
 mod retrying;
 pub mod routes;
-mod rpc;
 mod runs;
 pub mod schedule_orders;
 mod steering;

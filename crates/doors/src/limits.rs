@@ -85,8 +85,6 @@ pub(crate) const TASK_MESSAGES: usize = 16;
 pub(crate) const PROGRESS_BYTES: usize = 1000;
 /// Calls that may wait at once: each costs a task and a page of records.
 pub(crate) const OPEN_CALLS: usize = 256;
-/// Bytes of the id of a request, as JSON: it is kept while its call waits.
-pub(crate) const REQUEST_ID_BYTES: usize = 256;
 /// Bytes of the description of a tool.
 pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
 /// Characters of what a host says of a form that it did not show.

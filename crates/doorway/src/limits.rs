@@ -62,3 +62,5 @@ pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 pub(crate) const REFRESH_SHARE: u32 = 20;
 /// Seconds for which a browser may keep the answer to a preflight request.
 pub(crate) const PREFLIGHT_S: u32 = 600;
+/// Bytes of the id of a request, as JSON: it is kept while its call waits.
+pub const REQUEST_ID_BYTES: usize = 256;

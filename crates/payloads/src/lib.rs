@@ -3,6 +3,7 @@
 //!
 //! The composition says what a client may send. Nothing here knows a protocol, and nothing is sent.
 
+pub mod answered_files;
 pub mod answers;
 pub mod entries;
 pub mod json_payload;

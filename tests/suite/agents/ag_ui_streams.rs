@@ -55,6 +55,10 @@ fn g11_a_stream_goes_on_after_a_cut_and_after_a_kill_with_other_words() {
     organism.interrupt();
 }
 
+/// What an agent says it will do, and then that it is done.
+pub(super) const PLANS: &str = "{call: {todo_until: {condition: it is found, steps: [{done: false, text: look}, {done: false, text: tell}]}}}";
+pub(super) const DONE: &str = "{call: {todo_until: {condition: it is found, steps: [{done: true, text: look}, {done: true, text: tell}]}}}";
+
 /// An event of a stream: its id, and what it says.
 type SentEvent = (Option<String>, Option<Value>);
 
@@ -100,7 +104,7 @@ fn user(text: &str) -> Value {
 #[test]
 fn g11_behind_each_id_the_rest_comes_in_any_process() {
     let house = house(
-        &["{say: I look., chunk: 2, call: {search: {query: moon}}}", "{say: There it is., chunk: 3}"],
+        &[DONE, "{say: I look., chunk: 2, call: {search: {query: moon}}}", "{say: There it is., chunk: 3}"],
         ALL,
     );
     let organism = run_with_web(&house);
@@ -146,11 +150,30 @@ fn g11_behind_each_id_the_rest_comes_in_any_process() {
         }
     }
     assert!(tries > 8, "{tries}");
-    for wrong in ["1.0.0.811c9dc5", "1.1.1.811c9dc5", "1.999999.1.811c9dc5", "2.4.1.811c9dc5", "x", ""] {
+    for wrong in ["2.0.0.811c9dc5", "2.1.1.811c9dc5", "2.999999.1.811c9dc5", "1.4.1.811c9dc5", "x", ""] {
         let (status, refused) = post(&house, WEB, &[("Last-Event-ID", wrong)], &asked);
         assert_eq!(status, 400, "{wrong}: {refused}");
         assert!(refused.contains("Last-Event-ID"), "{refused}");
     }
+    organism.interrupt();
+}
+
+#[test]
+fn g11_the_todo_lists_are_the_state() {
+    let house = house(&[PLANS, DONE, "{say: Done.}"], ALL);
+    let organism = run_with_web(&house);
+    let (_, sent) = post(&house, WEB, &[], &input("r1", &user("Where?")));
+    let events = read_events(&sent);
+    let states = events.iter().filter_map(|(id, data)| Some((id, data.as_ref()?["snapshot"].as_object()?)));
+    let todo = |done: bool| {
+        let steps = json!([{"done": done, "text": "look"}, {"done": done, "text": "tell"}]);
+        json!([{"condition": "it is found", "steps": steps}])
+    };
+    let shown: Vec<&Value> = states.clone().map(|(_, state)| &state["todo"]).collect();
+    assert_eq!(shown, [&todo(false), &todo(true), &todo(true)], "{events:#?}");
+    let (id, _) = states.clone().next().unwrap();
+    assert!(id.is_some(), "a client goes on behind it");
+    assert!(states.last().unwrap().1["usage"]["requests"] == 3, "{events:#?}");
     organism.interrupt();
 }
 

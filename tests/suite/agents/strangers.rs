@@ -155,7 +155,7 @@ const REQUESTS: [Knock; 7] = [
 
 const META: &str = r#""_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}"#;
 
-/// What the client has that is of nobody else.
+/// What the client has that is of no other client.
 struct Owned {
     thread: String,
     response: String,
@@ -368,7 +368,7 @@ fn g14_a_name_or_a_cursor_of_another_client_is_one_of_their_own() {
     assert_eq!(again(known).0, 200);
     let (status, told) = again(foreign);
     assert_eq!(status, 400, "{told}");
-    assert_eq!(again("1.90000.0.811c9dc5"), (status, told));
+    assert_eq!(again("2.90000.0.811c9dc5"), (status, told));
     organism.interrupt();
 }
 

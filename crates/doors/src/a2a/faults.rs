@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::request_refusals::describe_with_fix;
-use crate::rpc::RpcFault;
 use systole_api::rpc_codes::{A2A, RPC};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::rpc::RpcFault;
 
 /// The errors of the protocol that are given here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

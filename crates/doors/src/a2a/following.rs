@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::response::Response;
 use serde_json::{Value, json};
-use systole_queries::run_events::{PlacedEvent, RunEvent};
 use systole_system::tasks::{TaskKind, start_task};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -35,14 +34,6 @@ impl OpenTask {
         // A client that waits longer asks again.
         timeout(Duration::from_secs(limits::LONGEST_WAIT), end).await.unwrap_or(Ok(()))?;
         Ok(writer)
-    }
-
-    async fn take_event(&self, writer: &mut TaskWriter, placed: PlacedEvent) -> A2aResult<()> {
-        if matches!(placed.event, RunEvent::Quiet) {
-            return self.show_waits(writer).await;
-        }
-        writer.take_event(placed);
-        Ok(())
     }
 
     /// The task as it is now, and then its updates until it is over, or waits for its client. One that waits already when

@@ -100,7 +100,7 @@ pub(super) async fn list_tasks(
         let task = OpenTask::of_message((state, client), asked, context);
         // What is over has its place without being read.
         let is_read = ended.is_none() || wanted.is_some();
-        let writer = if is_read { Some(task.read_now().await?) } else { None };
+        let writer = if is_read { Some(task.read_listed().await?) } else { None };
         let status = writer.as_ref().map(|writer| (writer.state(), writer.since));
         let at = status.map(|(_, at)| at).or(ended).unwrap_or_default();
         if wanted.is_some_and(|wanted| status.is_none_or(|(state, _)| state != wanted))
@@ -120,7 +120,7 @@ pub(super) async fn list_tasks(
     for (_, task, writer) in found {
         let mut writer = match writer {
             Some(writer) => writer,
-            None => task.read_now().await?,
+            None => task.read_listed().await?,
         };
         tasks.push(writer.write_task((has_history, params.include_artifacts.unwrap_or(false))));
     }

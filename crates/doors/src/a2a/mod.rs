@@ -28,7 +28,6 @@ use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::{ApiCall, BodySeats, Caller, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
-use super::rpc::{self, RpcIncoming};
 use crate::limits;
 use crate::runs::work::{finish_work, take_run_place};
 use answered::AnsweredMessages;
@@ -40,6 +39,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_doorway::SharedPlace;
 use systole_doorway::page_origin;
+use systole_doorway::rpc::{self, RpcIncoming};
 use tasks::OpenTask;
 
 /// The door.

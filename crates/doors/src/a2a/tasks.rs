@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use systole_queries::run_events::{RunEvent, RunId};
+use systole_kit::file_reference::may_have_files;
+use systole_payloads::answered_files::read_answered;
+use systole_queries::run_events::{PlacedEvent, RunEvent, RunId};
 use systole_queries::transcript::Transcript;
 
 use super::faults::{A2aFault, A2aResult, FaultKind};
@@ -87,7 +89,7 @@ impl OpenTask {
         run.read_known().await.map_err(unread)?;
         let mut writer = self.begin_writer();
         while let Some(placed) = run.take_known() {
-            writer.take_event(placed);
+            self.take_event(&mut writer, placed).await?;
         }
         if run.is_quiet() {
             self.show_waits(&mut writer).await?;
@@ -98,14 +100,39 @@ impl OpenTask {
         Ok((run, writer))
     }
 
+    /// Takes the next event of its run, and the files of its answer.
+    pub(super) async fn take_event(&self, writer: &mut TaskWriter, placed: PlacedEvent) -> A2aResult<()> {
+        match &placed.event {
+            RunEvent::Quiet => return self.show_waits(writer).await,
+            RunEvent::Ended { record, .. } if may_have_files(&record.1.body) => {
+                let (reader, answer) = (self.state.front.reader().clone(), record.clone());
+                writer.set_files(&read_blocking(move || read_answered(&*reader, &answer.1.body)).await?);
+            }
+            _ => {}
+        }
+        writer.take_event(placed);
+        Ok(())
+    }
+
     /// The task as the log has it now.
     pub(super) async fn read_now(&self) -> A2aResult<TaskWriter> {
+        self.read(true).await
+    }
+
+    /// The same without the files of its answer.
+    pub(super) async fn read_listed(&self) -> A2aResult<TaskWriter> {
+        self.read(false).await
+    }
+
+    async fn read(&self, wants_files: bool) -> A2aResult<TaskWriter> {
         let run = RunFollower::follow(&self.state.front, &self.receipt, false);
         let run = run.ok_or_else(|| A2aFault::new(FaultKind::Internal, "its message began no run"))?;
         let (mut run, mut writer) = (run.until_here(), self.begin_writer());
         while let Some(placed) = run.next_placed().await.map_err(unread)? {
-            if !matches!(placed.event, RunEvent::Quiet) {
-                writer.take_event(placed);
+            match placed.event {
+                RunEvent::Quiet => {}
+                _ if wants_files => self.take_event(&mut writer, placed).await?,
+                _ => writer.take_event(placed),
             }
         }
         if run.is_quiet() {

@@ -9,6 +9,7 @@ use systole_core::types::door_settings::ShownSteps;
 use systole_core::types::record::{Record, RecordCode};
 use systole_core::types::time::Millis;
 use systole_kit::{DocumentLimits, Payload};
+use systole_payloads::answered_files::AnsweredFile;
 use systole_payloads::answers::{RunFailure, describe_failure, write_answer, write_called};
 use systole_payloads::said_files::read_asked;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
@@ -66,7 +67,9 @@ pub(super) struct TaskWriter {
     /// The answer, as far as it is there.
     text: Option<String>,
     /// The answer is on record.
-    answer: Option<Value>,
+    answer: Option<Vec<Value>>,
+    /// The files of the answer.
+    files: Vec<Value>,
     /// What was decided last.
     pub(super) decided: Option<PersonRequestId>,
     /// Whether something came of the run.
@@ -94,6 +97,7 @@ impl TaskWriter {
             said: Vec::new(),
             text: None,
             answer: None,
+            files: Vec::new(),
             decided: None,
             has_begun: false,
             ready: Vec::new(),
@@ -128,6 +132,11 @@ impl TaskWriter {
     /// Another message of its thread is worked on first.
     pub(super) fn set_queued(&mut self) {
         self.state = SUBMITTED;
+    }
+
+    /// Gives it the files of the answer that comes next.
+    pub(super) fn set_files(&mut self, files: &[AnsweredFile]) {
+        self.files = files.iter().map(write_file).collect();
     }
 
     /// Takes the next event of the run.
@@ -217,8 +226,10 @@ impl TaskWriter {
         let part = if is_text { json!({"text": answer}) } else { write_part(answer) };
         let has_sent = self.text.is_some() && is_text;
         let last = if has_sent { json!({"text": ""}) } else { part.clone() };
-        self.answer = Some(part);
-        self.send_artifact(vec![last], (has_sent, true));
+        let files = std::mem::take(&mut self.files);
+        let with_files = |part: Value| [part].into_iter().chain(files.iter().cloned()).collect::<Vec<_>>();
+        self.answer = Some(with_files(part));
+        self.send_artifact(with_files(last), (has_sent, true));
         let said = match judgement {
             CallJudgement::Partial => {
                 vec![json!({"text": "the answer is a part: the run had to end before it was whole"})]
@@ -276,11 +287,11 @@ impl TaskWriter {
     pub(super) fn write_task(&mut self, (has_history, has_artifacts): (bool, bool)) -> Value {
         self.ready.clear();
         let mut task = json!({"id": self.id, "contextId": self.context, "status": self.write_status()});
-        let text = self.text.as_ref().filter(|text| !text.is_empty()).map(|text| json!({"text": text}));
+        let text = self.text.as_ref().filter(|text| !text.is_empty()).map(|text| vec![json!({"text": text})]);
         let answer = self.answer.clone().or(text).filter(|_| has_artifacts);
         let Some(fields) = task.as_object_mut() else { return task };
-        if let Some(part) = answer {
-            let artifact = json!({"artifactId": ANSWER, "name": ANSWER, "parts": [part]});
+        if let Some(parts) = answer {
+            let artifact = json!({"artifactId": ANSWER, "name": ANSWER, "parts": parts});
             fields.insert("artifacts".to_owned(), json!([artifact]));
         }
         if has_history {
@@ -318,6 +329,19 @@ fn write_part(json: String) -> Value {
         Ok(data) => json!({"data": data}),
         Err(_) => json!({"text": json}),
     }
+}
+
+/// A file as a part, with the hash by which the answer refers to it.
+fn write_file(file: &AnsweredFile) -> Value {
+    let mut part = json!({
+        "raw": file.write_base64(),
+        "mediaType": file.media_type,
+        "metadata": {"sha256": file.hash},
+    });
+    if let Some((name, fields)) = file.name.as_ref().zip(part.as_object_mut()) {
+        fields.insert("filename".to_owned(), json!(name));
+    }
+    part
 }
 
 /// What the client may decide, with the form of its answer.

@@ -29,7 +29,6 @@ use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, BodySeats, HttpState};
 use super::inbound::{self, UnreadBody};
 use super::request_refusals::{refuse_plainly, refuse_request};
-use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
 use super::runs::posted_answers::take_posted;
 use super::runs::work::finish_work;
@@ -44,6 +43,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
+use systole_doorway::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use systole_following::wire_events::answer_events;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.

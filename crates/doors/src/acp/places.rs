@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 
-use crate::rpc::RpcFault;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
+use systole_doorway::rpc::RpcFault;
 use systole_following::wire_events::ClientPlace;
 
 /// The header of a prompt that was posted before: how many milliseconds ago for the first time.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn g13_a_place_says_what_the_editor_has_of_answers_that_do_not_count() {
-        let cursor = "1.7.2.00000000";
+        let cursor = "2.7.2.00000000";
         for (said, text) in [
             (SaidAnswers::default(), format!("4.0@{cursor}")),
             (SaidAnswers { retracted: 2, is_anew: true }, format!("4.2!@{cursor}~9")),

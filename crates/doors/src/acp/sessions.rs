@@ -13,7 +13,6 @@ use super::faults::{AcpResult, refuse_with};
 use super::params::AcpParams;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::rpc::RpcFault;
 use crate::runs::own_roots::read_own_roots;
 use crate::runs::said_threads::{SaidThread, find_said};
 use crate::runs::sending::stop_run;
@@ -21,6 +20,7 @@ use systole_api::rpc_codes::RPC;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::time::Millis;
+use systole_doorway::rpc::RpcFault;
 use systole_following::run_ids::read_receipt;
 
 /// How the names of such threads begin.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::Composition;
+use systole_core::types::primitive::TodoList;
 use systole_core::types::record::Record;
 use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, SpokenWords, read_words};
 
@@ -38,6 +39,21 @@ pub(super) fn write_chunk(kind: &str, words: &str, message: Option<&str>) -> Val
         fields.insert("messageId".to_owned(), message.into());
     }
     update
+}
+
+/// The todo lists as a plan. With several, each step says which list it is of.
+fn write_plan(lists: &[TodoList]) -> Value {
+    let name = |list: &TodoList, step: &str| match lists {
+        [_] => step.to_owned(),
+        _ => format!("{}: {step}", list.condition),
+    };
+    let entries = lists.iter().flat_map(|list| {
+        list.steps.iter().map(move |step| {
+            let status = if step.is_done { "completed" } else { "pending" };
+            json!({"content": name(list, &step.text), "priority": "medium", "status": status})
+        })
+    });
+    json!({"sessionUpdate": "plan", "entries": entries.collect::<Vec<_>>()})
 }
 
 /// How a run has ended.
@@ -137,6 +153,7 @@ impl UpdateWriter {
                     return vec![write_chunk("agent_thought_chunk", words, None)];
                 }
             }
+            RunEvent::Todo(lists) => return vec![write_plan(&lists)],
             RunEvent::Called { at, to, record } => {
                 // What was said before a call is no other answer.
                 self.said.is_anew = false;

@@ -8,10 +8,11 @@ use super::kept_messages::MessageHead;
 use crate::limits;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::limits::REQUEST_ID_BYTES;
 use systole_payloads::said_files::{SaidFile, SaidText};
 
 /// What a state of this door has.
-pub(super) const STATE_KEYS: [&str; 2] = ["waits", "usage"];
+pub(super) const STATE_KEYS: [&str; 3] = ["todo", "waits", "usage"];
 
 /// A request for a run.
 #[derive(Debug)]
@@ -76,8 +77,8 @@ impl RunInput {
             }
         }
         for (name, id) in [("threadId", &sent.thread_id), ("runId", &sent.run_id)] {
-            if id.is_empty() || id.len() > limits::REQUEST_ID_BYTES {
-                let most = limits::REQUEST_ID_BYTES;
+            if id.is_empty() || id.len() > REQUEST_ID_BYTES {
+                let most = REQUEST_ID_BYTES;
                 return Err(refuse(format!("{name} must have 1 to {most} bytes, and has {}", id.len())));
             }
         }

@@ -10,6 +10,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::door_settings::ShownSteps;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
+use systole_core::types::primitive::TodoList;
 use systole_core::types::record::{MessageRole, Record, RecordCode};
 use systole_kit::{DocumentLimits, Payload};
 use systole_queries::costs::CostRow;
@@ -50,6 +51,8 @@ pub(super) struct RunWriter {
     head: RunHead,
     /// The messages that it made, but for its answer.
     made: Vec<Value>,
+    /// The todo lists of its listener.
+    todo: Vec<Value>,
     /// Who works for it.
     subagents: BTreeMap<CallPlace, Name>,
     /// The id behind which the client goes on.
@@ -74,6 +77,7 @@ impl RunWriter {
             shows,
             head,
             made: Vec::new(),
+            todo: Vec::new(),
             subagents: BTreeMap::new(),
             last,
             has_begun,
@@ -164,6 +168,12 @@ impl RunWriter {
             RunEvent::Retract => vec![self.write_messages()],
             RunEvent::Thought { .. } if is_known => Vec::new(),
             RunEvent::Thought { words, is_live } => self.write_thought(&words, is_live),
+            RunEvent::Todo(lists) => {
+                self.todo = lists.iter().map(write_todo).collect();
+                // What was used by then is not told: records after it may be read already.
+                let [own_todo, own_waits, _] = STATE_KEYS;
+                vec![write_snapshot(&json!({own_todo: self.todo, own_waits: []})).into()]
+            }
             RunEvent::Called { at, to, record } => self.write_call(&at, to, &record),
             RunEvent::Returned { at, judgement, record } => self.write_return(&at, judgement, &record),
             RunEvent::Away(outage) => {
@@ -177,6 +187,17 @@ impl RunWriter {
             | RunEvent::Words(_)
             | RunEvent::Quiet => Vec::new(),
         }
+    }
+
+    /// The state at a pause or at the end: the todo lists, what waits for the client, and what the run used.
+    fn write_state(&self, used: &CostRow, waits: &[&Value]) -> Value {
+        let usage = json!({
+            "requests": used.requests,
+            "inputTokens": used.tokens_in,
+            "outputTokens": used.tokens_out,
+        });
+        let [own_todo, own_waits, own_usage] = STATE_KEYS;
+        write_snapshot(&json!({own_todo: self.todo, own_waits: waits, own_usage: usage}))
     }
 
     fn name_call(&self, at: &CallPlace) -> String {
@@ -364,7 +385,7 @@ impl RunWriter {
         let ids: Vec<&Value> = interrupts.iter().filter_map(|one| one.get("id")).collect();
         let outcome = json!({"type": "suspended", "interruptIds": ids});
         let mut events = self.end_subagents(&outcome);
-        events.push(write_state(used, &ids).into());
+        events.push(self.write_state(used, &ids).into());
         events.push(self.write_messages());
         let outcome = json!({"type": "interrupt", "interrupts": interrupts});
         events.push(self.write_finish(json!({"outcome": outcome})).into());
@@ -394,7 +415,7 @@ impl RunWriter {
         self.has_ended = true;
         let mut events = self.end_subagents(&json!({"type": "success"}));
         if judgement == CallJudgement::Cancelled {
-            events.push(write_state(used, &[]).into());
+            events.push(self.write_state(used, &[]).into());
             events.push(self.write_finish(json!({"outcome": {"type": "cancelled"}})).into());
             return events;
         }
@@ -410,7 +431,7 @@ impl RunWriter {
         if judgement == CallJudgement::Handled || read_words(record).is_none() {
             events.push(self.write_text(&answer).into());
         }
-        events.push(write_state(used, &[]).into());
+        events.push(self.write_state(used, &[]).into());
         let mut finish = json!({
             // No call waits for the client.
             "outcome": {"type": "success", "pendingToolCallIds": []},
@@ -439,15 +460,13 @@ fn write_subagent_end(id: &str, outcome: &Value) -> Value {
     json!({"type": "SUBAGENT_FINISHED", "subagentRunId": id, "outcome": outcome})
 }
 
-/// What the run used, and what waits for the client.
-fn write_state(used: &CostRow, waits: &[&Value]) -> Value {
-    let usage = json!({
-        "requests": used.requests,
-        "inputTokens": used.tokens_in,
-        "outputTokens": used.tokens_out,
-    });
-    let [own_waits, own_usage] = STATE_KEYS;
-    json!({"type": "STATE_SNAPSHOT", "snapshot": {own_waits: waits, own_usage: usage}})
+fn write_snapshot(state: &Value) -> Value {
+    json!({"type": "STATE_SNAPSHOT", "snapshot": state})
+}
+
+fn write_todo(list: &TodoList) -> Value {
+    let steps = list.steps.iter().map(|step| json!({"done": step.is_done, "text": step.text}));
+    json!({"condition": list.condition, "steps": steps.collect::<Vec<_>>()})
 }
 
 /// The tokens that its models used, if they are known.

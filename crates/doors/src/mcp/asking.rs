@@ -8,13 +8,13 @@ use tokio::sync::mpsc;
 
 use super::elicitation::{self, ELICIT};
 use crate::http_state::HttpState;
-use crate::rpc::RpcFault;
 use crate::runs::form_answers::take_answer;
 use crate::runs::form_ledger::FormLedger;
 use crate::runs::open_forms::{AnsweredForm, CallForms};
 use crate::runs::requests::name_request;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
+use systole_doorway::rpc::RpcFault;
 use systole_following::run_ids::find_run_id;
 use systole_queries::persons::WaitingRequest;
 

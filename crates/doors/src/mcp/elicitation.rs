@@ -6,12 +6,12 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use super::params::McpParams;
 use crate::http_state::HttpState;
 use crate::limits;
-use crate::rpc::RpcFault;
 use crate::runs::forms::{write_answer_form, write_approval_form};
 use crate::runs::requests::{RunRequests, name_request};
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
+use systole_doorway::rpc::RpcFault;
 use systole_system::clock::WallClock;
 
 /// The method of a form.

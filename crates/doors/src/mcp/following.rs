@@ -159,7 +159,7 @@ impl FollowedCall {
     fn build_cut(&self, why: &str) -> Value {
         let key = &self.receipt.key;
         let words = format!("{why}; call again with _meta[\"{}\"] = \"{key}\" for its answer", results::KEY);
-        rpc::RpcFault::refuse_unavailable(words).build_message(Some(&self.id))
+        systole_doorway::rpc::RpcFault::refuse_unavailable(words).build_message(Some(&self.id))
     }
 
     fn send_progress(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {

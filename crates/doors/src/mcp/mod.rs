@@ -34,7 +34,6 @@ use tokio::sync::mpsc;
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
-use super::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use super::runs::form_answers::FormEnd;
 use super::runs::open_forms::{CallForms, CallName, OpenForms};
 use super::runs::posted_answers::take_posted;
@@ -50,6 +49,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
+use systole_doorway::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use systole_following::run_ids::find_run_id;
 use systole_organism::runfile::draw_hex;
 

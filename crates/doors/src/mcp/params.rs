@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::rpc::RpcMessage;
+use systole_doorway::rpc::RpcMessage;
 
 /// A message of a host.
 pub(super) type McpMessage = RpcMessage<McpParams>;

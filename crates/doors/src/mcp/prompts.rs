@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::params::McpParams;
 use super::tools::{self, OWN};
-use crate::rpc::RpcFault;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
+use systole_doorway::rpc::RpcFault;
 use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 
 /// The argument for an element's own text.

@@ -13,13 +13,13 @@ use crate::limits;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::reading::ReadFault;
 use crate::record_files::find_file;
-use crate::rpc::RpcFault;
 use crate::runs::own_roots::read_own_roots;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::Record;
+use systole_doorway::rpc::RpcFault;
 use systole_payloads::answers::{describe_failure, read_question, write_answer};
 use systole_show::columns::{cut, plain};
 

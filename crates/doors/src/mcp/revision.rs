@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::elicitation;
 use super::params::McpMessage;
-use crate::rpc::RpcFault;
 use systole_api::rpc_codes::RPC;
+use systole_doorway::rpc::RpcFault;
 
 /// The newest revision with a handshake.
 const HANDSHAKE: &str = "2025-11-25";
@@ -217,7 +217,7 @@ impl McpRevision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::{self, RpcIncoming};
+    use systole_doorway::rpc::{self, RpcIncoming};
 
     fn message(method: &str, params: &Value) -> McpMessage {
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();

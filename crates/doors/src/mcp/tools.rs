@@ -9,9 +9,9 @@ use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
 use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 
 use crate::limits;
-use crate::rpc::RpcFault;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 use systole_core::types::ids::Name;
+use systole_doorway::rpc::RpcFault;
 
 /// The key of an element's own text.
 pub(super) const OWN: &str = ".";

@@ -8,7 +8,7 @@ use systole_core::types::ports::Position;
 use super::open_text::TextHash;
 
 /// The version of the numbering.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// A place among the events of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn an_id_reads_back_and_nothing_else_does() {
         let cursor = RunCursor { position: Position(17), step: 3, open: TextHash::EMPTY };
-        assert_eq!(cursor.to_string(), "1.17.3.811c9dc5");
-        assert_eq!(RunCursor::parse("1.17.3.811c9dc5"), Ok(cursor));
+        assert_eq!(cursor.to_string(), "2.17.3.811c9dc5");
+        assert_eq!(RunCursor::parse("2.17.3.811c9dc5"), Ok(cursor));
         for wrong in
-            ["", "1", "1.17.3", "1.17.3.811c9dc", "1.+7.3.811c9dc5", "1.017.3.811c9dc5", "1.1.1.811c9dc5.1"]
+            ["", "2", "2.17.3", "2.17.3.811c9dc", "2.+7.3.811c9dc5", "2.017.3.811c9dc5", "2.1.1.811c9dc5.1"]
         {
             assert!(RunCursor::parse(wrong).is_err(), "{wrong}");
         }

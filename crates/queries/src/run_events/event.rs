@@ -6,6 +6,7 @@ use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
+use systole_core::types::primitive::TodoList;
 use systole_core::types::record::Record;
 use systole_core::types::time::Millis;
 use systole_kit::reply::AnswerPart;
@@ -61,6 +62,8 @@ pub enum RunEvent {
         /// Whether they are on the way.
         is_live: bool,
     },
+    /// Its listener's todo lists, as they are now.
+    Todo(Vec<TodoList>),
     /// Something below it is called.
     Called {
         /// The call.

@@ -11,9 +11,11 @@ use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::pump::wall::is_working;
 use systole_core::rules::outcome::CallJudgement;
+use systole_core::rules::todo::read_lists;
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Position;
+use systole_core::types::primitive::TodoList;
 use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 use systole_core::types::time::Millis;
 use systole_kit::reply::AnswerPart;
@@ -48,6 +50,8 @@ pub struct RunFold {
     called: BTreeSet<CallPlace>,
     is_open: bool,
     used: CostRow,
+    /// The todo lists of the run's own call: the newest one for each condition.
+    todo: Vec<TodoList>,
     /// The turn and the attempt in which a model was asked last for the run's own call.
     asked_model: Option<(u32, u32)>,
     text: OpenText,
@@ -67,6 +71,7 @@ impl RunFold {
             called: BTreeSet::new(),
             is_open: false,
             used: CostRow::default(),
+            todo: Vec::new(),
             asked_model: None,
             text: OpenText::from_sent(SentText::NOTHING),
             last: (Position::default(), 0),
@@ -265,9 +270,26 @@ impl RunFold {
                 let words = read_payload(&placed.1).map(|payload| payload.text().trim().to_owned());
                 let thought = words.filter(|words| !words.is_empty());
                 steps.numbered.push(thought.map(|words| RunEvent::Thought { words, is_live: false }));
+                self.take_todo(&placed.1.body, steps);
             }
+            MessageRole::Todo if at == self.run => self.take_todo(&placed.1.body, steps),
             _ => {}
         }
+    }
+
+    /// A list takes the place of an earlier one with the same condition.
+    fn take_todo(&mut self, body: &[u8], steps: &mut RecordSteps) {
+        let lists = read_lists(body).unwrap_or_default();
+        if lists.is_empty() {
+            return;
+        }
+        for list in lists {
+            match self.todo.iter_mut().find(|kept| kept.condition == list.condition) {
+                Some(kept) => *kept = list,
+                None => self.todo.push(list),
+            }
+        }
+        steps.add(RunEvent::Todo(self.todo.clone()));
     }
 
     fn close_call(

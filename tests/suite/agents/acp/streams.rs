@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::ag_ui::{ALL, WebApp};
-use super::super::ag_ui_streams::join_chunks;
+use super::super::ag_ui_streams::{DONE, PLANS, join_chunks};
 use super::super::chat_files::{RED, house_that_sees};
 use super::super::chats::{HELD, WEB, house, run_with_web};
 use super::super::house::{AgentHouse, AgentPlan};
@@ -47,6 +47,28 @@ fn g13_words_come_while_the_model_holds_back_the_rest_and_after_a_kill_with_othe
         editor.end(id).0
     };
     assert_eq!(join_answer(&loaded), "First words come. But otherwise.", "the record has it once");
+    assert_eq!(editor.leave(), Some(0));
+    organism.interrupt();
+}
+
+#[test]
+fn g13_todo_lists_are_the_plan() {
+    let house = house(&[PLANS, DONE, "{say: Done.}"], "");
+    let organism = house.run();
+    let mut editor = Editor::in_session(house.path(), &json!({}));
+    let prompt = editor.prompt("Where?");
+    let (all, end) = editor.end(prompt);
+    assert_eq!((reason(&end), join_answer(&all).as_str()), ("end_turn", "Done."), "{all:?}");
+    let entry = |text: &str, status: &str| json!({"content": text, "priority": "medium", "status": status});
+    let plans: Vec<&Value> = updates(&all, "plan").iter().map(|plan| &plan["entries"]).collect();
+    let wanted = ["pending", "completed"].map(|now| json!([entry("look", now), entry("tell", now)]));
+    assert_eq!(plans, wanted.iter().collect::<Vec<_>>(), "{all:?}");
+    let loaded = {
+        let params = json!({"sessionId": editor.session, "cwd": house.path(), "mcpServers": []});
+        let id = editor.send("session/load", &params);
+        editor.end(id).0
+    };
+    assert_eq!(updates(&loaded, "plan").last().map(|plan| &plan["entries"]), wanted.last(), "{loaded:?}");
     assert_eq!(editor.leave(), Some(0));
     organism.interrupt();
 }

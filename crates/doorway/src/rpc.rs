@@ -13,25 +13,25 @@ use crate::limits::REQUEST_ID_BYTES;
 use systole_api::rpc_codes::RPC;
 
 /// A message of a client, with the parameters that its protocol knows.
-pub(super) struct RpcMessage<P> {
+pub struct RpcMessage<P> {
     /// The id of a request. A notification has none.
-    pub(super) id: Option<Value>,
+    pub id: Option<Value>,
     /// The method.
-    pub(super) method: String,
+    pub method: String,
     /// The parameters.
-    pub(super) params: P,
+    pub params: P,
 }
 
 /// The answer of a client to a request of this server.
-pub(super) struct RpcAnswer {
+pub struct RpcAnswer {
     /// The id of that request.
-    pub(super) id: Value,
+    pub id: Value,
     /// The result, or the error in the client's words.
-    pub(super) result: Result<Value, String>,
+    pub result: Result<Value, String>,
 }
 
 /// What a client sends.
-pub(super) enum RpcIncoming<P> {
+pub enum RpcIncoming<P> {
     /// A request or a notification.
     Message(Box<RpcMessage<P>>),
     /// An answer.
@@ -40,7 +40,7 @@ pub(super) enum RpcIncoming<P> {
 
 /// Why a message has no result.
 #[derive(Debug)]
-pub(super) struct RpcFault {
+pub struct RpcFault {
     status: StatusCode,
     code: i64,
     message: String,
@@ -53,58 +53,58 @@ impl RpcFault {
     }
 
     /// The message cannot be taken.
-    pub(super) fn refuse_request(message: impl Into<String>) -> RpcFault {
+    pub fn refuse_request(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::BAD_REQUEST, RPC.request, message)
     }
 
     /// The parameters do not fit.
-    pub(super) fn refuse_params(message: impl Into<String>) -> RpcFault {
+    pub fn refuse_params(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::OK, RPC.params, message)
     }
 
     /// There is no such method.
-    pub(super) fn refuse_method(message: impl Into<String>) -> RpcFault {
+    pub fn refuse_method(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::OK, RPC.method, message)
     }
 
     /// The organism cannot answer now.
-    pub(super) fn refuse_unavailable(message: impl Into<String>) -> RpcFault {
+    pub fn refuse_unavailable(message: impl Into<String>) -> RpcFault {
         RpcFault::new(StatusCode::SERVICE_UNAVAILABLE, RPC.internal, message)
     }
 
     /// The same with a code that only MCP has.
-    pub(super) fn with_code(code: i64, message: impl Into<String>, data: Option<Value>) -> RpcFault {
+    pub fn with_code(code: i64, message: impl Into<String>, data: Option<Value>) -> RpcFault {
         RpcFault { data, ..RpcFault::new(StatusCode::BAD_REQUEST, code, message) }
     }
 
     /// The same with details for a program.
-    pub(super) fn with_details(self, data: Value) -> RpcFault {
+    pub fn with_details(self, data: Value) -> RpcFault {
         RpcFault { data: Some(data), ..self }
     }
 
     /// The same with another code, if it is about what is not there.
-    pub(super) fn missing_as(self, code: i64) -> RpcFault {
+    pub fn missing_as(self, code: i64) -> RpcFault {
         let is_missing = self.code == RPC.params && self.data.is_some();
         RpcFault { code: if is_missing { code } else { self.code }, ..self }
     }
 
     /// The same with another status.
-    pub(super) fn with_status(self, status: StatusCode) -> RpcFault {
+    pub fn with_status(self, status: StatusCode) -> RpcFault {
         RpcFault { status, ..self }
     }
 
     /// Its number.
-    pub(super) fn code(&self) -> i64 {
+    pub fn code(&self) -> i64 {
         self.code
     }
 
     /// What it says.
-    pub(super) fn words(&self) -> &str {
+    pub fn words(&self) -> &str {
         &self.message
     }
 
     /// The answer to a request with this id; null if it is not known.
-    pub(super) fn build_message(&self, id: Option<&Value>) -> Value {
+    pub fn build_message(&self, id: Option<&Value>) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
         if let (Some(error), Some(data)) = (error.as_object_mut(), &self.data) {
             error.insert("data".to_owned(), data.clone());
@@ -113,13 +113,13 @@ impl RpcFault {
     }
 
     /// The same as a response of the door.
-    pub(super) fn build_response(&self, id: Option<&Value>) -> Response {
+    pub fn build_response(&self, id: Option<&Value>) -> Response {
         (self.status, Json(self.build_message(id))).into_response()
     }
 }
 
 /// The answer to a request.
-pub(super) fn build_result(id: &Value, result: &Value) -> Value {
+pub fn build_result(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
@@ -146,7 +146,7 @@ impl<'de> Deserialize<'de> for Wanted {
 }
 
 /// Reads a message. The fault comes with the id of the request, if that could be read.
-pub(super) fn read_incoming<P: DeserializeOwned + Default>(
+pub fn read_incoming<P: DeserializeOwned + Default>(
     bytes: &[u8],
 ) -> Result<RpcIncoming<P>, (Option<Value>, RpcFault)> {
     let bare = |fault| (None, fault);
@@ -197,7 +197,7 @@ fn describe_unread(why: &str) -> RpcFault {
 }
 
 /// Whether a value can be an id, or the token of progress.
-pub(super) fn is_id(id: &Value) -> bool {
+pub fn is_id(id: &Value) -> bool {
     match id {
         Value::String(text) => text.len() <= REQUEST_ID_BYTES,
         Value::Number(number) => number.is_i64() || number.is_u64(),
