@@ -1,7 +1,8 @@
 """Stands between a suite of A2A and an organism: it adds the token that the suite does not have, and copies the id of each
 message before its first text, by which the suite says what the agent is to do. The suite gives one id to many messages, so
-each that begins a task gets one of its own: here the same message twice is one. Nothing else of a request is changed, and
-of the answers only the address in the card, so that the suite comes back this way."""
+each that begins a task gets one of its own: here the same message twice is one. Nothing else of a request is changed. In
+the answers its texts stand as the suite has written them, and the card has the address of this proxy, so that the suite
+comes back this way."""
 
 import http.client
 import itertools
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 
 CHUNK = 65536
 NUMBERS = itertools.count(1)
+# The texts that were sent on, and how the suite has written them.
+STEERED = {}
 
 
 def steer(body):
@@ -20,12 +23,22 @@ def steer(body):
         request = json.loads(body)
         message = request.get("params", request)["message"]
         part = next(part for part in message["parts"] if isinstance(part.get("text"), str))
-        part["text"] = f"{message['messageId']} {part['text']}"
+        written, part["text"] = part["text"], f"{message['messageId']} {part['text']}"
+        STEERED[part["text"]] = written
         if not message.get("taskId"):
             message["messageId"] += f"-{next(NUMBERS)}"
     except (ValueError, TypeError, KeyError, AttributeError, StopIteration):
         return body
     return json.dumps(request).encode()
+
+
+def restore(value):
+    """The same answer, with the texts as the suite has written them."""
+    if isinstance(value, dict):
+        return {key: restore(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [restore(inside) for inside in value]
+    return STEERED.get(value, value) if isinstance(value, str) else value
 
 
 class SteeringProxy(BaseHTTPRequestHandler):
@@ -35,7 +48,8 @@ class SteeringProxy(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = steer(self.rfile.read(length)) if length else b""
         to = self.server.organism
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
+        own = ("host", "content-length", "accept-encoding")
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in own}
         headers["Authorization"] = f"Bearer {self.server.token}"
         connection = http.client.HTTPConnection(to.hostname, to.port, timeout=120)
         connection.request(self.command, self.path, body=body or None, headers=headers)
@@ -51,6 +65,9 @@ class SteeringProxy(BaseHTTPRequestHandler):
         if is_card:
             card = answer.read().decode().replace(to.netloc, self.headers["Host"])
             self.wfile.write(card.encode())
+        elif (answer.getheader("Content-Type") or "").endswith("json"):
+            read = answer.read()
+            self.wfile.write(json.dumps(restore(json.loads(read))).encode() if read else b"")
         else:
             while part := answer.read1(CHUNK):
                 self.wfile.write(part)

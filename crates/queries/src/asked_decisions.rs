@@ -11,6 +11,10 @@ use crate::run_events::{CallPlace, RunEvent, RunFold, RunHistory};
 pub struct KnownDecision {
     /// The outcome, as the log names it.
     pub outcome: String,
+    /// Who decided, if a person did.
+    pub person: Option<String>,
+    /// Whether it was asked as a question.
+    pub is_question: bool,
     /// The choice that answered a question.
     pub choice: Option<String>,
     /// The note.
@@ -45,6 +49,8 @@ pub fn read_decision(
     let at = at.unwrap_or_default();
     Ok(Some(KnownDecision {
         outcome: found.outcome,
+        person: found.by,
+        is_question: found.kind == "question",
         choice: found.choice,
         note: found.note,
         hash: found.hash,

@@ -188,7 +188,10 @@ pub(super) fn weather<C: EnduringClient>(
     client.judge_record(rounds);
     let records = house.records();
     assert_eq!(records.iter().filter(|record| is_request(record)).count() as u64, rounds);
-    assert_eq!(house.started("helper").len(), house.asked().len(), "no model was asked beside the log");
+    let (started, asked) = (house.started("helper").len(), house.asked().len());
+    // A kill may fall between a record and the request of which it says that it begins.
+    assert!(asked <= started, "no model was asked beside the log: {asked} of {started}");
+    assert!((started - asked) as u64 <= rounds, "{asked} of {started} were asked");
     println!("{name}: {} answers were cut", relay.count_cuts());
     organism.interrupt();
 }

@@ -40,13 +40,13 @@ impl OpenTask {
     /// its client comes to follow it is followed all the same: what it waits for may be decided elsewhere.
     pub(super) async fn stream(
         self,
-        (wants_history, comes_again): (bool, bool),
+        (history, comes_again): (usize, bool),
         write: WriteUpdate,
         place: SharedPlace,
     ) -> A2aResult<Response> {
         let (run, mut writer) = self.follow(true).await?;
         let stays = comes_again && writer.waits();
-        let first = json!({"task": writer.write_task((wants_history, true))});
+        let first = json!({"task": writer.write_task(history, true)});
         let (to_client, events) = mpsc::channel(limits::TASK_MESSAGES);
         let updates = UpdateStream { to_client, write };
         let work = async move {

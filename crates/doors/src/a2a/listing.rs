@@ -79,7 +79,7 @@ pub(super) async fn list_tasks(
 ) -> A2aResult<Value> {
     let (size, after, since) =
         (params.count_tasks()?, read_token(params.page_token.as_deref())?, params.since()?);
-    let has_history = params.wants_history()?;
+    let history = params.count_history()?;
     let wanted = params.status.as_deref().filter(|status| *status != "TASK_STATE_UNSPECIFIED");
     if let Some(status) = wanted.filter(|status| !STATES.contains(status)) {
         let shown: String = status.chars().take(40).collect();
@@ -122,7 +122,7 @@ pub(super) async fn list_tasks(
             Some(writer) => writer,
             None => task.read_listed().await?,
         };
-        tasks.push(writer.write_task((has_history, params.include_artifacts.unwrap_or(false))));
+        tasks.push(writer.write_task(history, params.include_artifacts.unwrap_or(false)));
     }
     Ok(json!({
         "tasks": tasks,

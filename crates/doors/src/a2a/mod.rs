@@ -270,15 +270,15 @@ impl A2aCall {
             "SendMessage" => self.send(params, false).await,
             "SendStreamingMessage" => self.send(params, true).await,
             "GetTask" => {
-                let has_history = params.wants_history()?;
+                let history = params.count_history()?;
                 let task = OpenTask::find(state, client, params.task()?).await?;
-                value(task.read_now().await?.write_task((has_history, true)))
+                value(task.read_now().await?.write_task(history, true))
             }
             "ListTasks" => value(listing::list_tasks(state, client, &params).await?),
             "CancelTask" => {
                 let task = OpenTask::find(state, client, params.task()?).await?;
                 let cancelled = finish_work(async move { task.cancel().await });
-                value(cancelled.await?.write_task((true, true)))
+                value(cancelled.await?.write_task(usize::MAX, true))
             }
             "SubscribeToTask" => {
                 let task = OpenTask::find(state, client, params.task()?).await?;
@@ -288,7 +288,7 @@ impl A2aCall {
                     return Err(A2aFault::new(FaultKind::Unsupported, words));
                 }
                 let place = self.take_place()?;
-                Ok(A2aAnswer::Stream(task.stream((true, true), self.write, place).await?))
+                Ok(A2aAnswer::Stream(task.stream((usize::MAX, true), self.write, place).await?))
             }
             "GetExtendedAgentCard" => value(card::write_extended(state, client)),
             "CreateTaskPushNotificationConfig"
@@ -310,7 +310,7 @@ impl A2aCall {
 
     /// Takes a message, and answers with the task, or with its stream.
     async fn send(self, mut params: A2aParams, streams: bool) -> A2aResult<A2aAnswer> {
-        let has_history = params.wants_history()?;
+        let history = params.count_history()?;
         let place = if streams || !params.is_immediate() { Some(self.take_place()?) } else { None };
         let message = params.message.take();
         let message = message.ok_or_else(|| A2aFault::refuse_params("message is missing"))?;
@@ -321,11 +321,11 @@ impl A2aCall {
         let task = task.await?;
         let mut task = match place {
             Some(place) if streams => {
-                return Ok(A2aAnswer::Stream(task.stream((has_history, false), self.write, place).await?));
+                return Ok(A2aAnswer::Stream(task.stream((history, false), self.write, place).await?));
             }
             Some(_place) => task.wait().await?,
             None => task.read_now().await?,
         };
-        Ok(A2aAnswer::Value(json!({"task": task.write_task((has_history, true))})))
+        Ok(A2aAnswer::Value(json!({"task": task.write_task(history, true)})))
     }
 }

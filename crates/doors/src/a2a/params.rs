@@ -124,14 +124,14 @@ impl A2aParams {
         self.configuration.as_ref().and_then(|wanted| wanted.return_immediately).unwrap_or(false)
     }
 
-    /// Whether the messages of a task are wanted.
-    pub(super) fn wants_history(&self) -> A2aResult<bool> {
+    /// How many of the newest messages of a task are wanted.
+    pub(super) fn count_history(&self) -> A2aResult<usize> {
         let of_message = self.configuration.as_ref().and_then(|wanted| wanted.history_length);
         match self.history_length.or(of_message) {
             Some(length) if length < 0 => {
                 Err(A2aFault::refuse_params(format!("historyLength is 0 or more, and {length} is less")))
             }
-            length => Ok(length != Some(0)),
+            length => Ok(length.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX)),
         }
     }
 

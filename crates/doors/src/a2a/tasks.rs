@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use systole_kit::file_reference::may_have_files;
 use systole_payloads::answered_files::read_answered;
+use systole_queries::asked_decisions::read_decision;
 use systole_queries::run_events::{PlacedEvent, RunEvent, RunId};
 use systole_queries::transcript::Transcript;
 
@@ -107,6 +108,16 @@ impl OpenTask {
             RunEvent::Ended { record, .. } if may_have_files(&record.1.body) => {
                 let (reader, answer) = (self.state.front.reader().clone(), record.clone());
                 writer.set_files(&read_blocking(move || read_answered(&*reader, &answer.1.body)).await?);
+            }
+            RunEvent::Decided(request) => {
+                let (reader, request) = (self.state.front.reader().clone(), *request);
+                let decided = read_blocking(move || read_decision(&*reader, request)).await?;
+                let own = decided
+                    .filter(|one| one.is_question && one.person.as_deref() == Some(self.client.as_str()));
+                if let Some((own, answer)) = own.and_then(|one| Some((one.element, one.choice.or(one.note)?)))
+                {
+                    writer.add_answered(request, own, answer);
+                }
             }
             _ => {}
         }

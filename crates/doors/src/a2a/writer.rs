@@ -26,6 +26,10 @@ use systole_core::types::person::PersonRequestId;
 /// The id of the artifact of a task: its answer.
 const ANSWER: &str = "answer";
 
+/// Who a message is of.
+const USER: &str = "ROLE_USER";
+const AGENT: &str = "ROLE_AGENT";
+
 /// The states of a task.
 pub(super) const SUBMITTED: &str = "TASK_STATE_SUBMITTED";
 const WORKING: &str = "TASK_STATE_WORKING";
@@ -70,6 +74,8 @@ pub(super) struct TaskWriter {
     answer: Option<Vec<Value>>,
     /// The files of the answer.
     files: Vec<Value>,
+    /// The questions that the client has answered, and the answers.
+    answered: Vec<(PersonRequestId, String, String)>,
     /// What was decided last.
     pub(super) decided: Option<PersonRequestId>,
     /// Whether something came of the run.
@@ -98,6 +104,7 @@ impl TaskWriter {
             text: None,
             answer: None,
             files: Vec::new(),
+            answered: Vec::new(),
             decided: None,
             has_begun: false,
             ready: Vec::new(),
@@ -137,6 +144,11 @@ impl TaskWriter {
     /// Gives it the files of the answer that comes next.
     pub(super) fn set_files(&mut self, files: &[AnsweredFile]) {
         self.files = files.iter().map(write_file).collect();
+    }
+
+    /// Notes that the client has answered a question.
+    pub(super) fn add_answered(&mut self, request: PersonRequestId, question: String, answer: String) {
+        self.answered.push((request, question, answer));
     }
 
     /// Takes the next event of the run.
@@ -260,14 +272,8 @@ impl TaskWriter {
         if let Some(fields) = status.as_object_mut().filter(|_| !self.said.is_empty()) {
             // The same words have the same id each time.
             let hash = Digest::hash_bytes(json!([self.state, self.said]).to_string().as_bytes()).to_string();
-            let message = json!({
-                "messageId": hash.chars().take(limits::SHOWN_HASH).collect::<String>(),
-                "contextId": self.context,
-                "taskId": self.id,
-                "role": "ROLE_AGENT",
-                "parts": self.said,
-            });
-            fields.insert("message".to_owned(), message);
+            let id: String = hash.chars().take(limits::SHOWN_HASH).collect();
+            fields.insert("message".to_owned(), self.write_message(&id, AGENT, &json!(self.said)));
         }
         status
     }
@@ -284,7 +290,7 @@ impl TaskWriter {
     }
 
     /// The task as it is now. What is still to be sent is in it.
-    pub(super) fn write_task(&mut self, (has_history, has_artifacts): (bool, bool)) -> Value {
+    pub(super) fn write_task(&mut self, history: usize, has_artifacts: bool) -> Value {
         self.ready.clear();
         let mut task = json!({"id": self.id, "contextId": self.context, "status": self.write_status()});
         let text = self.text.as_ref().filter(|text| !text.is_empty()).map(|text| vec![json!({"text": text})]);
@@ -294,17 +300,36 @@ impl TaskWriter {
             let artifact = json!({"artifactId": ANSWER, "name": ANSWER, "parts": parts});
             fields.insert("artifacts".to_owned(), json!([artifact]));
         }
-        if has_history {
-            let message = json!({
-                "messageId": self.asked.header.key.as_ref().map(read_message_id),
-                "contextId": self.context,
-                "taskId": self.id,
-                "role": "ROLE_USER",
-                "parts": [write_asked(&self.organism, &self.asked)],
-            });
-            fields.insert("history".to_owned(), json!([message]));
+        if history > 0 {
+            let messages = self.list_messages();
+            let newest = messages.len().saturating_sub(history);
+            fields.insert("history".to_owned(), messages.into_iter().skip(newest).collect());
         }
         task
+    }
+
+    /// The message of the task, and the questions that the client has answered, each with its answer.
+    fn list_messages(&self) -> Vec<Value> {
+        let id = self.asked.header.key.as_ref().map(read_message_id).unwrap_or_default();
+        let asked = write_asked(&self.organism, &self.asked);
+        let first = self.write_message(id, USER, &json!([asked]));
+        let answers = self.answered.iter().flat_map(|(request, question, answer)| {
+            [
+                self.write_message(&format!("{request}.asked"), AGENT, &json!([{"text": question}])),
+                self.write_message(&format!("{request}.said"), USER, &json!([{"text": answer}])),
+            ]
+        });
+        [first].into_iter().chain(answers).collect()
+    }
+
+    fn write_message(&self, id: &str, role: &str, parts: &Value) -> Value {
+        json!({
+            "messageId": id,
+            "contextId": self.context,
+            "taskId": self.id,
+            "role": role,
+            "parts": parts,
+        })
     }
 }
 

@@ -160,3 +160,49 @@ fn g14_the_note_of_a_rejection_says_what_is_wrong() {
     agent.judge();
     organism.interrupt();
 }
+
+#[test]
+fn g14_the_history_has_the_questions_that_the_client_has_answered() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), DESK);
+    let begin = "tck-input-required, please";
+    let task = agent.send(&say("q1", begin));
+    let again = "tck-input-required again";
+    send_to(&agent, "q2", &task, &json!({"text": again}));
+    let done = send_to(&agent, "q3", &task, &json!({"text": "by the door"}));
+    assert_eq!(state(&done), "COMPLETED", "{done}");
+    let question = "Which table for anybody?";
+    let all = [begin, question, again, question, "by the door"];
+    let read = |length: Option<u64>| {
+        let mut params = json!({"id": task["id"]});
+        if let Some(length) = length {
+            params["historyLength"] = json!(length);
+        }
+        let task = agent.result("GetTask", &params);
+        let messages = task["history"].as_array().cloned().unwrap_or_default();
+        let text = |one: &Value| one["parts"][0]["text"].as_str().unwrap().to_owned();
+        let roles = messages.iter().map(|one| one["role"].as_str().unwrap().to_owned());
+        (messages.iter().map(text).collect::<Vec<_>>(), roles.collect::<Vec<_>>())
+    };
+    let (texts, roles) = read(None);
+    assert_eq!(texts, all);
+    assert_eq!(roles, ["ROLE_USER", "ROLE_AGENT", "ROLE_USER", "ROLE_AGENT", "ROLE_USER"]);
+    for length in 0..7 {
+        assert_eq!(read(Some(length)).0, all[5_usize.saturating_sub(length as usize)..], "{length}");
+    }
+    agent.judge();
+    organism.interrupt();
+    // What another person has answered is no message of this client.
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), GUEST);
+    let task = agent.send(&say("q1", begin));
+    assert_eq!(state(&task), "AUTH_REQUIRED", "{task}");
+    let waiting = ask(&run_file(folder.path()), "GET", "/v1/approvals", &[], "").json["approvals"][0].clone();
+    let id = waiting["id"].as_str().unwrap();
+    let answered = systole(folder.path(), &["choose", id, "--note", "by the window"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    let history = agent.get(&task)["history"].clone();
+    assert_eq!(history.as_array().map(Vec::len), Some(1), "{history}");
+    organism.interrupt();
+}
