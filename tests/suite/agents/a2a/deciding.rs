@@ -188,8 +188,9 @@ fn g14_the_history_has_the_questions_that_the_client_has_answered() {
     let (texts, roles) = read(None);
     assert_eq!(texts, all);
     assert_eq!(roles, ["ROLE_USER", "ROLE_AGENT", "ROLE_USER", "ROLE_AGENT", "ROLE_USER"]);
-    for length in 0..7 {
-        assert_eq!(read(Some(length)).0, all[5_usize.saturating_sub(length as usize)..], "{length}");
+    for length in 0..7_u32 {
+        let newest = all.iter().rev().take(length as usize).rev().copied().collect::<Vec<_>>();
+        assert_eq!(read(Some(length.into())).0, newest, "{length}");
     }
     agent.judge();
     organism.interrupt();
