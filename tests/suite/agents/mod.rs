@@ -27,6 +27,7 @@ mod kills;
 mod langchain;
 mod nonce;
 mod notes;
+mod open_responses;
 mod picture;
 mod reckoning;
 mod relay;

@@ -16,6 +16,7 @@ use systole_queries::costs::CostRow;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::{CallPlace, PlacedEvent, RunEvent, RunRecord};
 
+use super::super::api_time::count_seconds;
 use super::super::chat_writer::count_tokens;
 use super::super::fault::OpenaiFault;
 use super::decision::write_request;
@@ -90,6 +91,8 @@ pub(super) struct ResponseWriter {
     /// The newest event that has a place.
     last: RunPlace,
     status: ResponseStatus,
+    /// The second of its end.
+    ended: Option<u64>,
     usage: Option<Value>,
     /// The newest number.
     number: Option<u64>,
@@ -115,6 +118,7 @@ impl ResponseWriter {
             cut: None,
             last,
             status: ResponseStatus::Running,
+            ended: None,
             usage: None,
             number: None,
             begun_texts: 0,
@@ -149,12 +153,14 @@ impl ResponseWriter {
             "id": self.head.id,
             "object": "response",
             "created_at": self.head.created,
+            "completed_at": self.ended.filter(|_| matches!(self.status, ResponseStatus::Completed)),
             "status": self.status.as_str(),
             "background": self.head.background,
             "error": error,
             "incomplete_details": is_partial.then(|| json!({"reason": "max_output_tokens"})),
             "instructions": null,
             "max_output_tokens": null,
+            "max_tool_calls": null,
             "model": self.head.model,
             "output": output,
             "parallel_tool_calls": true,
@@ -162,11 +168,18 @@ impl ResponseWriter {
             "conversation": self.head.conversation.as_ref().map(|id| json!({"id": id})),
             "reasoning": {"effort": null, "summary": null},
             "store": true,
-            "temperature": null,
+            // What a client asks of a model changes nothing here, so these are the defaults of the protocol.
+            "temperature": 1.0,
+            "top_p": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+            "top_logprobs": 0,
+            "service_tier": "default",
+            "safety_identifier": null,
+            "prompt_cache_key": null,
             "text": {"format": {"type": "text"}},
             "tool_choice": "auto",
             "tools": [],
-            "top_p": null,
             "truncation": "disabled",
             "usage": self.usage,
             "user": null,
@@ -199,7 +212,8 @@ impl ResponseWriter {
     }
 
     /// Takes the next event of the run.
-    pub(super) fn take_event(&mut self, PlacedEvent { cursor, event, .. }: PlacedEvent, used: &CostRow) {
+    pub(super) fn take_event(&mut self, placed: PlacedEvent, used: &CostRow) {
+        let PlacedEvent { cursor, event, time, .. } = placed;
         let place = cursor.map(|cursor| (cursor.position(), cursor.step()));
         match (event, place) {
             (RunEvent::Text(words), Some(place)) => self.take_text(&words, place),
@@ -212,7 +226,9 @@ impl ResponseWriter {
                     self.close_lost_text();
                 }
                 let is_new = place.0 > self.head.from;
-                if !matches!(event, RunEvent::Ended { .. }) {
+                if matches!(event, RunEvent::Ended { .. }) {
+                    self.ended = time.map(count_seconds);
+                } else {
                     // A number says how many bytes came behind one event, so nothing comes between them.
                     self.cut = self.take_text_back().or(self.cut.take());
                 }
