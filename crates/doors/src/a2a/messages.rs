@@ -48,6 +48,11 @@ impl SentMessage {
             return Err(A2aFault::refuse_params("message.role is ROLE_USER: what the agent says is its own"));
         }
         let mut parts = self.parts;
+        if let Some(at) = parts.iter().position(SentPart::has_several) {
+            let words =
+                format!("message.parts[{at}] has several of text, raw, data and url: send a part for each");
+            return Err(A2aFault::refuse_params(words));
+        }
         if parts.len() == 1
             && let Some(data) = parts.pop_if(|only| only.data.is_some()).and_then(|only| only.data)
         {
@@ -65,6 +70,12 @@ impl SentMessage {
 }
 
 impl SentPart {
+    /// Whether it is more than one thing.
+    fn has_several(&self) -> bool {
+        let kinds = [self.text.is_some(), self.raw.is_some(), self.data.is_some(), self.url.is_some()];
+        kinds.into_iter().filter(|has| *has).count() > 1
+    }
+
     /// Its data with its keys in order: libraries write the same data in any order.
     fn sort_keys(&self) -> Option<Value> {
         self.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok())

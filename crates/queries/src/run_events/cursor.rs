@@ -82,6 +82,6 @@ mod tests {
         {
             assert!(RunCursor::parse(wrong).is_err(), "{wrong}");
         }
-        assert!(RunCursor::parse("2.17.3.811c9dc5").unwrap_err().contains("another numbering"));
+        assert!(RunCursor::parse("1.17.3.811c9dc5").unwrap_err().contains("another numbering"));
     }
 }

@@ -38,6 +38,7 @@ fn g14_bad_messages_are_errors_that_say_what_to_do() {
             "no such task",
         ),
         (part(json!({"url": "http://127.0.0.1/x"})), -32005, "not fetched"),
+        (part(json!({"text": "a", "data": {"pay": {}}})), -32602, "parts[0] has several of text, raw"),
         (part(json!({"raw": "?"})), -32602, "not base64"),
         (part(json!({"raw": "AAAA"})), -32005, "plain takes no files"),
         (part(json!({"data": 7})), -32602, "one key, the name of a skill"),
