@@ -1,10 +1,10 @@
-//! The requests of the suite of Open Responses, and what its schema wants of each answer. The suite itself is not stored as
-//! a whole where these tests were written; its requests and the names and types of its fields are here as they were read.
+//! The requests of the suite of Open Responses that the door can answer, and what the schema wants of each answer.
 
 use serde_json::{Value, json};
 
 use super::ag_ui_streams::join_chunks;
 use super::chat_files::{RED, house_that_sees};
+use super::chats::SEARCHES;
 use crate::program::{Answer, ask, run_file};
 
 /// The fields of a response that may not be missing, with an example of their type; `null` is what has no value here.
@@ -61,7 +61,8 @@ fn check_response(response: &Value) {
 
 #[test]
 fn g10_each_request_of_open_responses_has_an_answer_with_all_fields_of_its_schema() {
-    let house = house_that_sees(&["{say: Yes.}"; 6], "doors: {openai: true}");
+    let replies = [&["{say: Yes.}"; 6][..], &[SEARCHES]].concat();
+    let house = house_that_sees(&replies, "doors: {openai: true}");
     let organism = house.run();
     let run = run_file(house.path());
     let say = |role: &str, content: Value| json!({"type": "message", "role": role, "content": content});
@@ -115,5 +116,9 @@ fn g10_each_request_of_open_responses_has_an_answer_with_all_fields_of_its_schem
     let last = events.last().unwrap();
     assert_eq!(last["type"], "response.completed");
     check_response(&last["response"]);
+    // One that ends with a request has its end, too.
+    let asks = post(json!({"input": [hello]})).json;
+    assert_eq!(asks["output"].as_array().unwrap().last().unwrap()["type"], "mcp_approval_request", "{asks}");
+    assert!(asks["completed_at"].is_u64(), "{asks}");
     organism.interrupt();
 }

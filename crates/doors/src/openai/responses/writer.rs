@@ -91,8 +91,8 @@ pub(super) struct ResponseWriter {
     /// The newest event that has a place.
     last: RunPlace,
     status: ResponseStatus,
-    /// The second of its end.
-    ended: Option<u64>,
+    /// The second of its newest event.
+    newest: Option<u64>,
     usage: Option<Value>,
     /// The newest number.
     number: Option<u64>,
@@ -118,7 +118,7 @@ impl ResponseWriter {
             cut: None,
             last,
             status: ResponseStatus::Running,
-            ended: None,
+            newest: None,
             usage: None,
             number: None,
             begun_texts: 0,
@@ -153,7 +153,7 @@ impl ResponseWriter {
             "id": self.head.id,
             "object": "response",
             "created_at": self.head.created,
-            "completed_at": self.ended.filter(|_| matches!(self.status, ResponseStatus::Completed)),
+            "completed_at": self.newest.filter(|_| matches!(self.status, ResponseStatus::Completed)),
             "status": self.status.as_str(),
             "background": self.head.background,
             "error": error,
@@ -214,6 +214,7 @@ impl ResponseWriter {
     /// Takes the next event of the run.
     pub(super) fn take_event(&mut self, placed: PlacedEvent, used: &CostRow) {
         let PlacedEvent { cursor, event, time, .. } = placed;
+        self.newest = time.map(count_seconds).or(self.newest);
         let place = cursor.map(|cursor| (cursor.position(), cursor.step()));
         match (event, place) {
             (RunEvent::Text(words), Some(place)) => self.take_text(&words, place),
@@ -226,9 +227,7 @@ impl ResponseWriter {
                     self.close_lost_text();
                 }
                 let is_new = place.0 > self.head.from;
-                if matches!(event, RunEvent::Ended { .. }) {
-                    self.ended = time.map(count_seconds);
-                } else {
+                if !matches!(event, RunEvent::Ended { .. }) {
                     // A number says how many bytes came behind one event, so nothing comes between them.
                     self.cut = self.take_text_back().or(self.cut.take());
                 }
