@@ -240,7 +240,9 @@ fn g11_a_decision_is_joined_also_where_something_else_waits_by_now() {
     let second = app.run(&approve);
     let asked = first_interrupt(&second);
     assert_ne!(asked["id"], first, "{second}");
-    assert!(second["messages"].as_array().unwrap().contains(&json!(["reasoning", "The sun."])), "{second}");
+    // A thought on its way is on no record: a client that follows a moment late has nothing of it.
+    let mut thoughts = second["messages"].as_array().unwrap().iter().filter(|one| one[0] == "reasoning");
+    assert!(thoughts.all(|one| one[1] == "The sun."), "{second}");
     // The same request again, from a tab that has nothing of it, and once more from the tab that has all.
     let mut tab = approve.clone();
     tab["tab"] = json!("b");
