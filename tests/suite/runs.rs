@@ -72,6 +72,8 @@ fn describe(placed: &PlacedEvent) -> String {
         RunEvent::Returned { at, judgement, record } => {
             format!("returned {} {judgement:?} by #{}", short(at), record.0.0)
         }
+        RunEvent::Asked { id, record } => format!("asked {id} by #{}", record.0.0),
+        RunEvent::Decided { id, record } => format!("decided {id} by #{}", record.0.0),
         RunEvent::Todo(lists) => {
             format!("todo {}", lists.iter().map(describe_list).collect::<Vec<_>>().join("; "))
         }
@@ -217,12 +219,12 @@ fn b18_the_events_of_a_run_with_children_approvals_and_timers() {
 2.23.1 called c2 1 tool by #23
 2.26.1 called late 1 tool by #26
 2.30.1 called sess-388364742678 1/2.3 guarded by #30
-2.31.1 Asked(PersonRequestId(1))
+2.31.1 asked a1 by #31
 2.34.1 called sess-388364742678 1/2.4 guarded by #34
-2.35.1 Asked(PersonRequestId(2))
-2.42.1 Decided(PersonRequestId(1))
+2.35.1 asked a2 by #35
+2.42.1 decided a1 by #42
 2.42.2 returned sess-388364742678 1/2.3 Failed by #42
-2.44.1 Decided(PersonRequestId(2))
+2.44.1 decided a2 by #44
 2.46.1 returned sess-388364742678 1/2.4 Answered by #46
 2.49.1 returned late 1 Answered by #49
 2.52.1 Again

@@ -11,10 +11,6 @@ use crate::run_events::{CallPlace, RunEvent, RunFold, RunHistory};
 pub struct KnownDecision {
     /// The outcome, as the log names it.
     pub outcome: String,
-    /// Who decided, if a person did.
-    pub person: Option<String>,
-    /// Whether it was asked as a question.
-    pub is_question: bool,
     /// The choice that answered a question.
     pub choice: Option<String>,
     /// The note.
@@ -49,8 +45,6 @@ pub fn read_decision(
     let at = at.unwrap_or_default();
     Ok(Some(KnownDecision {
         outcome: found.outcome,
-        person: found.by,
-        is_question: found.kind == "question",
         choice: found.choice,
         note: found.note,
         hash: found.hash,
@@ -79,7 +73,7 @@ pub fn find_asked(
         }
         for (position, record) in page {
             let events = fold.take_record(position, &record.into());
-            if events.iter().any(|one| matches!(one.event, RunEvent::Asked(id) if id == request)) {
+            if events.iter().any(|one| matches!(one.event, RunEvent::Asked { id, .. } if id == request)) {
                 return Ok(Some(position));
             }
         }

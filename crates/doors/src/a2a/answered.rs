@@ -1,7 +1,7 @@
 //! The messages that have answered a question in words, so that one that is sent again answers no second question.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits;
 use systole_core::types::ids::{Key, Name};
@@ -11,16 +11,23 @@ use systole_core::types::ids::{Key, Name};
 pub(super) struct AnsweredMessages(Mutex<VecDeque<(Name, Key)>>);
 
 impl AnsweredMessages {
-    /// Whether that message has answered.
-    pub(super) fn has(&self, client: &Name, key: &Key) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().any(|(by, answered)| by == client && answered == key)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Name, Key)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps one.
-    pub(super) fn keep(&self, client: &Name, key: &Key) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push_front((client.clone(), key.clone()));
-        known.truncate(limits::CHATS);
+    /// Keeps a message that is to answer. `false` if it is kept: it has answered, or is about to.
+    pub(super) fn keep(&self, client: &Name, key: &Key) -> bool {
+        let mut kept = self.lock();
+        if kept.iter().any(|(by, answered)| by == client && answered == key) {
+            return false;
+        }
+        kept.push_front((client.clone(), key.clone()));
+        kept.truncate(limits::CHATS);
+        true
+    }
+
+    /// Forgets one that has answered nothing.
+    pub(super) fn forget(&self, client: &Name, key: &Key) {
+        self.lock().retain(|(by, answered)| (by, answered) != (client, key));
     }
 }

@@ -144,6 +144,7 @@ impl From<Box<Refusal>> for A2aFault {
             | Code::IngressRate
             | Code::IngressQueue
             | Code::IngressThrottled
+            | Code::BusyThread
             | Code::DamagedThread => FaultKind::Internal,
             Code::UnfitFile => FaultKind::Content,
             Code::EndedThread

@@ -14,6 +14,7 @@ use super::writer::STATES;
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::runs::decisions::read_log;
+use crate::runs::requests::RunRequests;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::PlacedRecord;
 
@@ -87,6 +88,7 @@ pub(super) async fn list_tasks(
         return Err(A2aFault::refuse_params(words));
     }
     let of_context = params.context_id.as_deref().filter(|context| !context.is_empty());
+    let waiting = RunRequests::read_all(state, client).await?;
     let mut found = Vec::new();
     for ListedMessage { asked, context, ended } in list_messages(state, client).await? {
         let thread = asked.1.header.thread.as_str();
@@ -100,7 +102,7 @@ pub(super) async fn list_tasks(
         let task = OpenTask::of_message((state, client), asked, context);
         // What is over has its place without being read.
         let is_read = ended.is_none() || wanted.is_some();
-        let writer = if is_read { Some(task.read_listed().await?) } else { None };
+        let writer = if is_read { Some(task.read_listed(&waiting).await?) } else { None };
         let status = writer.as_ref().map(|writer| (writer.state(), writer.since));
         let at = status.map(|(_, at)| at).or(ended).unwrap_or_default();
         if wanted.is_some_and(|wanted| status.is_none_or(|(state, _)| state != wanted))
@@ -120,7 +122,7 @@ pub(super) async fn list_tasks(
     for (_, task, writer) in found {
         let mut writer = match writer {
             Some(writer) => writer,
-            None => task.read_listed().await?,
+            None => task.read_listed(&waiting).await?,
         };
         tasks.push(writer.write_task(history, params.include_artifacts.unwrap_or(false)));
     }

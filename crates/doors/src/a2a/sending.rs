@@ -89,6 +89,14 @@ async fn begin_task(
     OpenTask::find(&state, &client, &id.to_string()).await
 }
 
+/// What a text for a task was.
+enum TakenText {
+    /// The answer to a question.
+    Answered,
+    /// Words for its listener.
+    Said,
+}
+
 impl OpenTask {
     /// Takes a message for this task.
     async fn take_words(&self, key: Key, said: SaidParts, answered: &AnsweredMessages) -> A2aResult<()> {
@@ -100,9 +108,31 @@ impl OpenTask {
             }
             SaidParts::Text(said) => said.text,
         };
-        if answered.has(&self.client, &key) {
+        if self.is_said(&key).await? || !answered.keep(&self.client, &key) {
             return Ok(());
         }
+        let taken = self.take_text(&key, &text).await;
+        // What has answered nothing may come again.
+        if !matches!(taken, Ok(TakenText::Answered)) {
+            answered.forget(&self.client, &key);
+        }
+        taken.map(drop)
+    }
+
+    /// Whether that message was said to the task's listener.
+    async fn is_said(&self, key: &Key) -> A2aResult<bool> {
+        let (reader, client, key) = (self.state.front.reader().clone(), self.client.clone(), key.clone());
+        let thread = self.thread()?;
+        let said = read_blocking(move || reader.by_key(&thread, &client, &key)).await?;
+        Ok(said.is_some())
+    }
+
+    fn thread(&self) -> A2aResult<ThreadId> {
+        ThreadId::parse(&self.receipt.thread).map_err(|_| A2aFault::refuse_task())
+    }
+
+    /// Takes a text that was not sent before, as far as the door knows.
+    async fn take_text(&self, key: &Key, text: &str) -> A2aResult<TakenText> {
         let now = self.read_now().await?;
         if now.has_ended() {
             let words =
@@ -110,19 +140,17 @@ impl OpenTask {
             return Err(A2aFault::new(FaultKind::Unsupported, words));
         }
         if now.waits() {
-            self.answer(&text).await?;
-            answered.keep(&self.client, &key);
-            return Ok(());
+            self.answer(text).await?;
+            return Ok(TakenText::Answered);
         }
         if now.is_queued() {
             let words = "the task waits for its turn, and no one works on it yet: say it when it is WORKING";
             return Err(A2aFault::new(FaultKind::Unsupported, words));
         }
-        if self.has_answered(now.decided, &text).await? {
-            return Ok(());
+        if !self.has_answered(now.decided, text).await? {
+            steer_thread((&self.state, &self.client), &self.thread()?, text, key.clone()).await?;
         }
-        let thread = ThreadId::parse(&self.receipt.thread).map_err(|_| A2aFault::refuse_task())?;
-        Ok(steer_thread((&self.state, &self.client), &thread, &text, key).await?)
+        Ok(TakenText::Said)
     }
 
     /// Whether the newest question of the run was answered with just that: the message was sent before, and its answer lost.

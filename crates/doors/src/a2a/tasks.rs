@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use systole_kit::file_reference::may_have_files;
 use systole_payloads::answered_files::read_answered;
-use systole_queries::asked_decisions::read_decision;
+use systole_queries::persons::WaitingRequest;
 use systole_queries::run_events::{PlacedEvent, RunEvent, RunId};
 use systole_queries::transcript::Transcript;
 
@@ -95,7 +95,8 @@ impl OpenTask {
         if run.is_quiet() {
             self.show_waits(&mut writer).await?;
         }
-        if !writer.has_begun && self.is_queued().await? {
+        // What waits for its client says so, also before its turn.
+        if !writer.has_begun && !writer.waits() && self.is_queued().await? {
             writer.set_queued();
         }
         Ok((run, writer))
@@ -109,16 +110,6 @@ impl OpenTask {
                 let (reader, answer) = (self.state.front.reader().clone(), record.clone());
                 writer.set_files(&read_blocking(move || read_answered(&*reader, &answer.1.body)).await?);
             }
-            RunEvent::Decided(request) => {
-                let (reader, request) = (self.state.front.reader().clone(), *request);
-                let decided = read_blocking(move || read_decision(&*reader, request)).await?;
-                let own = decided
-                    .filter(|one| one.is_question && one.person.as_deref() == Some(self.client.as_str()));
-                if let Some((own, answer)) = own.and_then(|one| Some((one.element, one.choice.or(one.note)?)))
-                {
-                    writer.add_answered(request, own, answer);
-                }
-            }
             _ => {}
         }
         writer.take_event(placed);
@@ -127,29 +118,36 @@ impl OpenTask {
 
     /// The task as the log has it now.
     pub(super) async fn read_now(&self) -> A2aResult<TaskWriter> {
-        self.read(true).await
+        self.read(None).await
     }
 
-    /// The same without the files of its answer.
-    pub(super) async fn read_listed(&self) -> A2aResult<TaskWriter> {
-        self.read(false).await
+    /// The same without the files of its answer, when all that waits for persons was read.
+    pub(super) async fn read_listed(&self, waiting: &Arc<[WaitingRequest]>) -> A2aResult<TaskWriter> {
+        self.read(Some(waiting)).await
     }
 
-    async fn read(&self, wants_files: bool) -> A2aResult<TaskWriter> {
+    async fn read(&self, listed: Option<&Arc<[WaitingRequest]>>) -> A2aResult<TaskWriter> {
         let run = RunFollower::follow(&self.state.front, &self.receipt, false);
         let run = run.ok_or_else(|| A2aFault::new(FaultKind::Internal, "its message began no run"))?;
         let (mut run, mut writer) = (run.until_here(), self.begin_writer());
         while let Some(placed) = run.next_placed().await.map_err(unread)? {
             match placed.event {
                 RunEvent::Quiet => {}
-                _ if wants_files => self.take_event(&mut writer, placed).await?,
+                _ if listed.is_none() => self.take_event(&mut writer, placed).await?,
                 _ => writer.take_event(placed),
             }
         }
         if run.is_quiet() {
-            self.show_waits(&mut writer).await?;
+            let requests = match listed {
+                Some(waiting) => {
+                    RunRequests::read_among(&self.state, &self.client, &self.receipt, waiting).await?
+                }
+                None => self.read_requests().await?,
+            };
+            self.write_waits(&mut writer, &requests);
         }
-        if !writer.has_begun && self.is_queued().await? {
+        // What waits for its client says so, also before its turn.
+        if !writer.has_begun && !writer.waits() && self.is_queued().await? {
             writer.set_queued();
         }
         Ok(writer)
@@ -164,15 +162,23 @@ impl OpenTask {
         Ok(before.any(|turn| turn.end.is_none()))
     }
 
+    async fn read_requests(&self) -> A2aResult<RunRequests> {
+        Ok(RunRequests::read(&self.state, &self.client, &self.receipt).await?)
+    }
+
     /// Says what it waits for.
     pub(super) async fn show_waits(&self, writer: &mut TaskWriter) -> A2aResult<()> {
-        let waits = RunRequests::read(&self.state, &self.client, &self.receipt).await?;
-        let ids: Vec<String> = waits.ids.iter().map(ToString::to_string).collect();
+        let requests = self.read_requests().await?;
+        self.write_waits(writer, &requests);
+        Ok(())
+    }
+
+    fn write_waits(&self, writer: &mut TaskWriter, requests: &RunRequests) {
+        let ids: Vec<String> = requests.ids.iter().map(ToString::to_string).collect();
         if !ids.is_empty() {
             let page = find_approvals_page(&self.state.addresses);
-            writer.set_waits(&TaskWaits { own: &waits.own, ids: &ids, page: &page });
+            writer.set_waits(&TaskWaits { own: &requests.own, ids: &ids, page: &page });
         }
-        Ok(())
     }
 
     /// Stops it.

@@ -1,9 +1,11 @@
 //! A run as an A2A task. Its events are taken in order; the task as it is now, or the updates of a stream, come out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use systole_core::rules::outcome::CallJudgement;
+use systole_core::rules::question::{read_asked as read_question, read_said};
 use systole_core::types::composition::Composition;
 use systole_core::types::door_settings::ShownSteps;
 use systole_core::types::record::{Record, RecordCode};
@@ -74,6 +76,8 @@ pub(super) struct TaskWriter {
     answer: Option<Vec<Value>>,
     /// The files of the answer.
     files: Vec<Value>,
+    /// The questions that wait.
+    questions: BTreeMap<PersonRequestId, String>,
     /// The questions that the client has answered, and the answers.
     answered: Vec<(PersonRequestId, String, String)>,
     /// What was decided last.
@@ -104,6 +108,7 @@ impl TaskWriter {
             text: None,
             answer: None,
             files: Vec::new(),
+            questions: BTreeMap::new(),
             answered: Vec::new(),
             decided: None,
             has_begun: false,
@@ -146,17 +151,23 @@ impl TaskWriter {
         self.files = files.iter().map(write_file).collect();
     }
 
-    /// Notes that the client has answered a question.
-    pub(super) fn add_answered(&mut self, request: PersonRequestId, question: String, answer: String) {
-        self.answered.push((request, question, answer));
+    /// Keeps a question with its answer, if the client has answered it.
+    fn take_answer(&mut self, id: PersonRequestId, said: &[u8]) {
+        let question = self.questions.remove(&id);
+        let said = read_said(said).filter(|said| said.by.as_deref() == Some(self.asked.header.from.as_str()));
+        if let Some((question, said)) = question.zip(said) {
+            self.answered.push((id, question, said.choice.unwrap_or(said.note)));
+        }
     }
 
     /// Takes the next event of the run.
     pub(super) fn take_event(&mut self, PlacedEvent { event, time, .. }: PlacedEvent) {
         self.now = time.unwrap_or(self.now);
         // A person may decide about a message before it has its turn.
-        self.has_begun |=
-            !matches!(event, RunEvent::Started | RunEvent::Quiet | RunEvent::Asked(_) | RunEvent::Decided(_));
+        self.has_begun |= !matches!(
+            event,
+            RunEvent::Started | RunEvent::Quiet | RunEvent::Asked { .. } | RunEvent::Decided { .. }
+        );
         let shows_steps = self.shows > ShownSteps::Answer;
         match event {
             RunEvent::Started if self.has_ended() => self.set_state(WORKING, Vec::new()),
@@ -186,8 +197,13 @@ impl TaskWriter {
                 let said = vec![json!({"text": format!("it waits: {outage}")})];
                 self.set_state(WORKING, said);
             }
-            RunEvent::Decided(id) => {
+            RunEvent::Asked { id, record } => {
+                let question = read_question(&record.1.body).map(|question| question.words);
+                self.questions.extend(question.map(|words| (id, words)));
+            }
+            RunEvent::Decided { id, record } => {
                 self.decided = Some(id);
+                self.take_answer(id, &record.1.body);
                 if self.waits() {
                     self.set_state(WORKING, Vec::new());
                 }

@@ -175,7 +175,7 @@ impl FollowedPrompt {
             };
             let Some(placed) = next.map_err(unread)? else { return Ok(FollowEnd::Left) };
             match placed.event {
-                RunEvent::Asked(_) | RunEvent::Decided(_) => {
+                RunEvent::Asked { .. } | RunEvent::Decided { .. } => {
                     if !self.ask_person(&mut asking, &writer, to_editor).await? {
                         return Ok(FollowEnd::Left);
                     }

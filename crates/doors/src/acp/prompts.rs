@@ -184,7 +184,7 @@ impl AcpEditor {
         let Some(run) = RunFollower::follow(front, &receipt, false) else { return Ok(None) };
         let (mut run, mut request) = (run.until_here(), None);
         while let Some(event) = run.next().await.map_err(unread)? {
-            if let RunEvent::Decided(id) = event {
+            if let RunEvent::Decided { id, .. } = event {
                 request = Some(id);
             }
         }

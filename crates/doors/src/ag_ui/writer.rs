@@ -139,9 +139,9 @@ impl RunWriter {
             _ => {}
         }
         // Who comes again may be shown that something waits.
-        self.shows_wait |= is_known && self.has_begun && matches!(&event, RunEvent::Asked(_));
-        let goes_on =
-            cursor.is_some() && !matches!(&event, RunEvent::Away(_) | RunEvent::Asked(_) | RunEvent::Again);
+        self.shows_wait |= is_known && self.has_begun && matches!(&event, RunEvent::Asked { .. });
+        let goes_on = cursor.is_some()
+            && !matches!(&event, RunEvent::Away(_) | RunEvent::Asked { .. } | RunEvent::Again);
         let is_over = goes_on && std::mem::take(&mut self.shows_wait);
         let over = is_over.then(|| self.write_waits(&json!({"requests": []})).into());
         let is_thought = matches!(&event, RunEvent::Thought { .. });
@@ -182,8 +182,8 @@ impl RunWriter {
             }
             RunEvent::Ended { judgement, record } => self.write_end(judgement, &record.1, used),
             RunEvent::Again
-            | RunEvent::Asked(_)
-            | RunEvent::Decided(_)
+            | RunEvent::Asked { .. }
+            | RunEvent::Decided { .. }
             | RunEvent::Words(_)
             | RunEvent::Quiet => Vec::new(),
         }

@@ -129,7 +129,7 @@ impl FollowedCall {
                 RunEvent::Ended { judgement, record: (position, record) } => {
                     return self.build_result(judgement, &ApiRecord::from_record(position, &record), asking);
                 }
-                RunEvent::Asked(_) | RunEvent::Decided(_) => {
+                RunEvent::Asked { .. } | RunEvent::Decided { .. } => {
                     if self.progress.is_some() {
                         let waits = tasks::describe_wait(&self.front, &self.receipt).await;
                         waits.into_iter().for_each(|words| self.send_progress(to_client, &mut steps, &words));

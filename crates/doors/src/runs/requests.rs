@@ -1,5 +1,7 @@
 //! What waits for persons in a run, as a client sees it.
 
+use std::sync::Arc;
+
 use systole_queries::persons::WaitingRequest;
 use systole_queries::thread_requests::list_held;
 
@@ -26,12 +28,31 @@ impl RunRequests {
         client: &Name,
         receipt: &ApiReceipt,
     ) -> Result<RunRequests, Box<Refusal>> {
-        let run = receipt.read_run();
+        let waiting = RunRequests::read_all(state, client).await?;
+        RunRequests::read_among(state, client, receipt, &waiting).await
+    }
+
+    /// Reads all that waits for persons, for several runs.
+    pub(crate) async fn read_all(
+        state: &HttpState,
+        client: &Name,
+    ) -> Result<Arc<[WaitingRequest]>, Box<Refusal>> {
+        Ok(read_log(state, client, read_waiting).await?.into())
+    }
+
+    /// Reads those of a run, when all that waits was read.
+    pub(crate) async fn read_among(
+        state: &HttpState,
+        client: &Name,
+        receipt: &ApiReceipt,
+        waiting: &Arc<[WaitingRequest]>,
+    ) -> Result<RunRequests, Box<Refusal>> {
+        let (run, waiting) = (receipt.read_run(), waiting.clone());
         let read = read_log(state, client, move |moment| {
             let Some((thread, call)) = &run else { return Ok((Vec::new(), Vec::new())) };
             let ids = list_held(&*moment.reader, thread, *call)?;
-            let waiting = read_waiting(moment)?.into_iter().filter(|one| ids.contains(&one.id)).collect();
-            Ok((ids, waiting))
+            let own = waiting.iter().filter(|one| ids.contains(&one.id)).cloned().collect();
+            Ok((ids, own))
         });
         let (ids, waiting): (_, Vec<WaitingRequest>) = read.await?;
         let organism = state.front.composition();

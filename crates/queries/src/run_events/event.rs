@@ -85,9 +85,19 @@ pub enum RunEvent {
         record: RunRecord,
     },
     /// A person is asked.
-    Asked(PersonRequestId),
+    Asked {
+        /// The request.
+        id: PersonRequestId,
+        /// What asks.
+        record: RunRecord,
+    },
     /// A person has decided, or no person did in time.
-    Decided(PersonRequestId),
+    Decided {
+        /// The request.
+        id: PersonRequestId,
+        /// What was decided.
+        record: RunRecord,
+    },
     /// Work waits for someone who is away.
     Away(String),
     /// All that is open waits for persons.

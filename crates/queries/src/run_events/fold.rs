@@ -95,14 +95,15 @@ impl RunFold {
         apply_to(self.threads.entry(h.thread.clone()).or_insert_with(blank), record);
         let mut steps = RecordSteps::default();
         let now = self.list_asked(&h.thread);
-        now.difference(&asked).for_each(|id| steps.add(RunEvent::Asked(*id)));
-        asked.difference(&now).for_each(|id| steps.add(RunEvent::Decided(*id)));
+        let placed = || (position, record.clone());
+        now.difference(&asked).for_each(|id| steps.add(RunEvent::Asked { id: *id, record: placed() }));
+        asked.difference(&now).for_each(|id| steps.add(RunEvent::Decided { id: *id, record: placed() }));
         let is_again = |((turn, attempt), due): ((u32, u32), (u32, u32))| due.0 == turn && due.1 > attempt;
         if self.is_open && tried.zip(self.count_tries()).is_some_and(is_again) {
             steps.before.extend(self.text.take_back());
             steps.add(RunEvent::Again);
         }
-        self.add_steps(&(position, record.clone()), &mut steps);
+        self.add_steps(&placed(), &mut steps);
         let is_away = self.find_away(record).filter(|outage| away.as_ref() != Some(outage));
         is_away.into_iter().for_each(|outage| steps.add(RunEvent::Away(outage)));
         self.place_steps((position, h.time), steps)

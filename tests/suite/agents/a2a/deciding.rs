@@ -207,3 +207,61 @@ fn g14_the_history_has_the_questions_that_the_client_has_answered() {
     assert_eq!(history.as_array().map(Vec::len), Some(1), "{history}");
     organism.interrupt();
 }
+
+#[test]
+fn g14_words_that_were_said_to_a_task_answer_no_question_when_they_come_again() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), SUITE);
+    let mut busy = say("o1", "test-resubscribe, and be slow");
+    busy["contextId"] = json!("q");
+    agent.send_only(&busy);
+    let task = agent.send_only(&say("q1", "tck-input-required, please"));
+    let hurry = say_to("q2", &task, &json!({"text": "please hurry up"}));
+    assert_eq!(state(&agent.send_only(&hurry)), "WORKING");
+    // What waits for its client says so, also before its turn, and each view says the same.
+    let mut queued = pay("p1");
+    queued["contextId"] = json!("q");
+    let waits = agent.send_only(&queued);
+    assert_eq!((state(&waits), state(&agent.get(&waits))), ("AUTH_REQUIRED", "AUTH_REQUIRED"));
+    let listed = agent.result("ListTasks", &json!({"status": "TASK_STATE_AUTH_REQUIRED"}));
+    assert_eq!(listed["tasks"][0]["id"], waits["id"], "{listed}");
+    let asked = agent.stream("SubscribeToTask", &json!({"id": task["id"]})).last().unwrap();
+    assert_eq!(state(&asked["statusUpdate"]), "INPUT_REQUIRED", "{asked}");
+    assert_eq!(state(&agent.send_only(&hurry)), "INPUT_REQUIRED", "it was said before");
+    // One text at once in many copies answers one question.
+    let again = say_to("q3", &task, &json!({"text": "tck-input-required again"}));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                Agent::new(folder.path(), SUITE).send_only(&again);
+            });
+        }
+    });
+    let done = send_to(&agent, "q4", &task, &json!({"text": "by the door"}));
+    assert_eq!(state(&done), "COMPLETED", "{done}");
+    let said = |done: &Value| done["history"].as_array().unwrap().len();
+    assert_eq!(said(&done), 5, "two questions, and an answer to each: {done}");
+    let late = agent.send(&hurry);
+    assert_eq!((state(&late), said(&late)), ("COMPLETED", 5), "it was said before: {late}");
+    let records = systole(folder.path(), &["log", task["contextId"].as_str().unwrap()]).stdout;
+    assert_eq!(records.matches("please hurry up").count(), 1, "{records}");
+    organism.interrupt();
+}
+
+#[test]
+fn g14_a_context_with_too_many_messages_is_one_for_later() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), SUITE);
+    let send = |number: u64| {
+        let mut message = say(&format!("m{number}"), "test-resubscribe");
+        message["contextId"] = json!("q");
+        let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+        agent.call("SendMessage", &params)
+    };
+    let refused = (0..40).map(send).find(|answer| answer["error"].is_object()).unwrap();
+    assert_eq!(refused["error"]["code"], -32603, "what comes later is not wrong: {refused}");
+    assert_eq!(refused["error"]["data"][0]["metadata"]["code"], "thread.busy", "{refused}");
+    drop(organism);
+}
