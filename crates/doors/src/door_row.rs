@@ -12,10 +12,10 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
 use super::http_state::{Caller, HttpState};
-use super::percent::is_text;
 use super::request_refusals::{read_bearer, refuse_address, refuse_crowded, without_token};
 use systole_core::types::client::ClientDoor;
 use systole_doorway::Visitor;
+use systole_doorway::percent::is_text;
 
 /// A route: its method, its path, and what serves it.
 pub(super) struct DoorRoute {

@@ -18,7 +18,6 @@ mod log_view;
 mod mcp;
 mod openai;
 mod pages;
-mod percent;
 mod reading;
 mod record_files;
 pub mod reloading;

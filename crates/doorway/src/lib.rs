@@ -14,6 +14,7 @@ mod listening;
 mod message_bounds;
 pub mod named_origins;
 pub mod page_origin;
+pub mod percent;
 pub mod rpc;
 mod shared_places;
 mod sign_in_guesses;

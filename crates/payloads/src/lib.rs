@@ -11,3 +11,4 @@ pub mod limits;
 pub mod multipart;
 pub mod open_elements;
 pub mod said_files;
+pub mod sorted_json;

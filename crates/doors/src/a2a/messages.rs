@@ -17,6 +17,7 @@ use systole_core::types::thread_choice::fit_foreign;
 use systole_payloads::json_payload::build_from_json;
 use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 use systole_payloads::said_files::{SaidFile, SaidMessage, SaidText, write_said};
+use systole_payloads::sorted_json::sort_keys;
 
 /// What a message says.
 pub(super) enum SaidParts {
@@ -31,11 +32,11 @@ impl SentMessage {
     pub(super) fn read_key(&self) -> A2aResult<Key> {
         let id = self.message_id.as_deref().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| A2aFault::refuse_params("message.messageId is missing"))?;
-        let parts = self
-            .parts
-            .iter()
-            .map(|part| json!([part.text, part.raw, part.url, part.sort_keys(), part.filename]));
-        let said = json!([self.task_id, self.context_id, Value::Array(parts.collect())]).to_string();
+        let parts = self.parts.iter().enumerate().map(|(at, part)| {
+            Ok(json!([part.text, part.raw, part.url, part.write_sorted(at)?, part.filename]))
+        });
+        let parts = parts.collect::<A2aResult<Vec<Value>>>()?;
+        let said = json!([self.task_id, self.context_id, parts]).to_string();
         let hash = Digest::hash_bytes(said.as_bytes()).to_string();
         let id = fit_foreign(id, THREAD_NAME_BYTES - limits::SHOWN_HASH - 1);
         let key = format!("{id}.{}", hash.chars().take(limits::SHOWN_HASH).collect::<String>());
@@ -76,13 +77,14 @@ impl SentPart {
         kinds.into_iter().filter(|has| *has).count() > 1
     }
 
-    /// Its data with its keys in order: libraries write the same data in any order.
-    fn sort_keys(&self) -> Option<Value> {
-        self.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok())
+    /// Its data with its keys in order.
+    fn write_sorted(&self, at: usize) -> A2aResult<Option<String>> {
+        let written = self.data.as_ref().map(|data| sort_keys(data)).transpose();
+        written.map_err(|why| A2aFault::refuse_params(format!("message.parts[{at}].data {why}")))
     }
 
     fn add_to(self, said: &mut SaidText, at: usize) -> A2aResult<()> {
-        let data = self.sort_keys();
+        let data = self.write_sorted(at)?;
         let text = match self {
             SentPart { text: Some(text), .. } => text,
             SentPart { raw: Some(raw), filename, .. } => {

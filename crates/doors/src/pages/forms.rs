@@ -14,10 +14,10 @@ use super::page_request::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits::{self, FORM_FIELDS};
-use crate::percent::is_text;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
+use systole_doorway::percent::is_text;
 use systole_payloads::multipart;
 
 /// The fields of a form, in its order.

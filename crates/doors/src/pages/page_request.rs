@@ -21,7 +21,6 @@ use super::refusal_page::{self, RefusalPage};
 use crate::http_state::{Caller, HttpState};
 use crate::limits::ADDRESS_BYTES;
 use crate::log_view::{LogMoment, MomentAsked};
-use crate::percent::is_text;
 use crate::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
 use crate::request_refusals::{self, describe_unfit_address};
 use systole_core::types::client::Role;
@@ -29,6 +28,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_doorway::percent::is_text;
 use systole_show::columns::plain;
 
 /// The client of a session's cookie, in a request for a change. The cookie alone allows only reading, so such a route

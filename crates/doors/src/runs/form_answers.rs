@@ -38,7 +38,7 @@ pub(crate) async fn take_answer(
     let Some(request) = read_request_name(name) else { return Ok(FormEnd::Unknown) };
     let describe = |refusal: Box<Refusal>| match refusal.code {
         // It waits no longer: this person or another one was quicker.
-        Code::UnknownApproval => format!("{request} was decided before"),
+        Code::UnknownApproval => format!("{request} was decided before, or was never asked here"),
         _ => refusal.message.to_string(),
     };
     let own = RunRequests::read(state, client, receipt).await.map_err(describe)?.own;

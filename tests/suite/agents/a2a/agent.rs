@@ -140,6 +140,14 @@ impl Agent {
         Updates { agent: self, lines: BufReader::new(stream) }
     }
 
+    /// Follows a task until it asks.
+    pub(super) fn wait_for_question(&self, task: &Value) {
+        let mut told = self.stream("SubscribeToTask", &json!({"id": task["id"]}));
+        let is_asked =
+            |update: Value| state(update.get("statusUpdate").unwrap_or(&update["task"])) == "INPUT_REQUIRED";
+        assert!(told.any(is_asked));
+    }
+
     fn judge_later(&self, kind: &str, sent: &Value) {
         self.judged.borrow_mut().push(json!({"type": kind, "json": sent}));
     }

@@ -226,8 +226,7 @@ fn g14_words_that_were_said_to_a_task_answer_no_question_when_they_come_again() 
     assert_eq!((state(&waits), state(&agent.get(&waits))), ("AUTH_REQUIRED", "AUTH_REQUIRED"));
     let listed = agent.result("ListTasks", &json!({"status": "TASK_STATE_AUTH_REQUIRED"}));
     assert_eq!(listed["tasks"][0]["id"], waits["id"], "{listed}");
-    let asked = agent.stream("SubscribeToTask", &json!({"id": task["id"]})).last().unwrap();
-    assert_eq!(state(&asked["statusUpdate"]), "INPUT_REQUIRED", "{asked}");
+    agent.wait_for_question(&task);
     assert_eq!(state(&agent.send_only(&hurry)), "INPUT_REQUIRED", "it was said before");
     // One text at once in many copies answers one question.
     let again = say_to("q3", &task, &json!({"text": "tck-input-required again"}));
@@ -238,6 +237,7 @@ fn g14_words_that_were_said_to_a_task_answer_no_question_when_they_come_again() 
             });
         }
     });
+    agent.wait_for_question(&task);
     let done = send_to(&agent, "q4", &task, &json!({"text": "by the door"}));
     assert_eq!(state(&done), "COMPLETED", "{done}");
     let said = |done: &Value| done["history"].as_array().unwrap().len();

@@ -22,6 +22,7 @@ fn g14_bad_messages_are_errors_that_say_what_to_do() {
     };
     let part = |part: Value| message("m1", &part);
     let long = "a".repeat(59);
+    let nested = |depth: usize| (0..depth).fold(json!(1), |inside, _| json!({"in": inside}));
     for (message, number, words) in [
         (with("messageId", json!("")), -32602, "messageId is missing"),
         (with("parts", json!([])), -32602, "no words"),
@@ -40,6 +41,7 @@ fn g14_bad_messages_are_errors_that_say_what_to_do() {
         (part(json!({"url": "http://127.0.0.1/x"})), -32005, "not fetched"),
         (part(json!({"text": "a", "data": {"pay": {}}})), -32602, "parts[0] has several of text, raw"),
         (part(json!({"raw": "?"})), -32602, "not base64"),
+        (part(json!({"data": nested(129)})), -32602, "parts[0].data is nested deeper than 128"),
         (part(json!({"raw": "AAAA"})), -32005, "plain takes no files"),
         (part(json!({"data": 7})), -32602, "one key, the name of a skill"),
         (part(json!({"data": {"pey": {}}})), -32602, "as {\"data\":{\"pay\":{\"cents\":1,\"to\":\"a\"}}}"),

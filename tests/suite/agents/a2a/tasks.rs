@@ -266,10 +266,42 @@ fn g14_the_files_of_an_answer_come_with_their_bytes() {
     assert_eq!(agent.get(&done), done, "and each time");
     let streamed: Vec<Value> =
         agent.stream("SendStreamingMessage", &json!({"message": keep("m2")})).collect();
-    let sent = streamed.iter().find(|update| update["artifactUpdate"].is_object()).unwrap();
-    assert_eq!(sent["artifactUpdate"]["artifact"]["parts"], json!(parts));
+    // What is over before it is followed comes as the task alone.
+    let sent = streamed.iter().find_map(|update| update.get("artifactUpdate")).map(|sent| &sent["artifact"]);
+    assert_eq!(sent.unwrap_or(&streamed[0]["task"]["artifacts"][0])["parts"], json!(parts));
     let listed = agent.result("ListTasks", &json!({"includeArtifacts": true}));
     assert_eq!(listed["tasks"][0]["artifacts"][0]["parts"], json!([data]), "a list has references alone");
     agent.judge();
+    organism.interrupt();
+}
+
+#[test]
+fn g14_data_beside_a_text_comes_as_it_was_sent() {
+    let folder = doors_house();
+    let organism = run_doors(folder.path());
+    let agent = Agent::new(folder.path(), SUITE);
+    let send = |data: &str| {
+        let message = format!(
+            r#"{{"messageId": "m1", "role": "ROLE_USER", "parts": [{{"text": "Look:"}}, {{"data": {data}}}]}}"#
+        );
+        agent.request("POST", "/a2a/message:send", &format!(r#"{{"message": {message}}}"#))
+    };
+    let text = |data: &str| {
+        let answered = send(data);
+        assert_eq!(answered.status, 200, "{}", answered.body);
+        (answer(&answered.json["task"])["text"].clone(), answered.json["task"]["id"].clone())
+    };
+    // Numbers that no double has are not rounded, and are other messages.
+    let [one, other] = ["1234567890123456789012", "1234567890123456789013"].map(|number| {
+        let (said, id) = text(&format!(r#"{{"n": {number}, "a": [1e999, "\u0041"]}}"#));
+        assert_eq!(said, json!(format!("Look:\n\n```json\n{{\"a\":[1e999,\"A\"],\"n\":{number}}}\n```")));
+        id
+    });
+    assert_ne!(one, other);
+    let again = text(r#"{"a": [1e999, "A"], "n": 1234567890123456789012}"#);
+    assert_eq!(again.1, one, "the same in another order");
+    let refused = send(r#"{"n": "\ud800"}"#);
+    let told = refused.json["error"]["message"].as_str().unwrap();
+    assert!(refused.status == 400 && told.contains("parts[1].data cannot be read"), "{told}");
     organism.interrupt();
 }

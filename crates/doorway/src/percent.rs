@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode;
 
 /// Whether everything that is percent-encoded is UTF-8. Other bytes would be replaced, and mean something else.
-pub(super) fn is_text(encoded: &[u8]) -> bool {
+pub fn is_text(encoded: &[u8]) -> bool {
     percent_decode(encoded).decode_utf8().is_ok()
 }
 
