@@ -19,12 +19,6 @@ use futures_util::StreamExt as _;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
-use super::door_reloads::DoorReloads;
-use super::door_row::DoorVisit;
-use super::http_state::{BodySeats, HttpState};
-use super::log_view::LogViews;
-use super::pages::{self, sessions::Sessions};
-use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use crate::limits;
 use systole_api::types::ApiRefusal;
@@ -37,6 +31,12 @@ use systole_doorway::Visitor;
 use systole_doorway::compression;
 use systole_doorway::entrance::DoorAddresses;
 use systole_doorway::{ClientPlaces, SharedPlaces};
+use systole_hall::door_reloads::DoorReloads;
+use systole_hall::door_row::DoorVisit;
+use systole_hall::http_state::{BodySeats, HttpState};
+use systole_hall::log_view::LogViews;
+use systole_hall::request_refusals::{describe_unfit_request, refuse_request};
+use systole_hall::sessions::Sessions;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
 use systole_system::clock::WallClock;
@@ -134,9 +134,7 @@ impl HttpDoor {
             sessions: sessions.unwrap_or_default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });
-        let router = routes::build_router()
-            .fallback(pages::nowhere)
-            .method_not_allowed_fallback(pages::only_other)
+        let router = systole_console::answer_others(routes::build_router())
             .layer(middleware::from_fn_with_state(state.clone(), guard_request))
             .layer(middleware::from_fn(compression::compress))
             .layer(middleware::from_fn(follow_request))
@@ -181,7 +179,7 @@ impl HttpDoor {
 /// The refusal of a request whose head the door does not serve.
 fn refuse_unfit_head(request: &Request) -> Option<Response> {
     let headers = request.headers();
-    if let Some(words) = pages::guard::given_twice(headers) {
+    if let Some(words) = systole_console::guard::given_twice(headers) {
         return Some(refuse_request(words));
     }
     if request.version() == Version::HTTP_11 && !headers.contains_key(header::HOST) {
@@ -236,8 +234,10 @@ async fn guard_request(
     if let Some(refusal) = refuse_unfit_head(&request) {
         return refusal;
     }
-    if state.front.at_rest().is_some() && pages::read_only::changes(request.method(), request.uri().path()) {
-        return pages::read_only::refusal();
+    if state.front.at_rest().is_some()
+        && systole_console::read_only::changes(request.method(), request.uri().path())
+    {
+        return systole_console::read_only::refusal();
     }
     let enter = routes::find_door(request.uri().path()).enter;
     enter(DoorVisit { state, visitor, request, next }).await

@@ -8,12 +8,6 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use super::door_row::DoorRoute;
-use super::http_state::ApiCall;
-use super::reading::{QueryFields, RawFields};
-use super::request_refusals::{
-    check_done, read_thread, refuse_crowded, refuse_message, refuse_request, refuse_stopping,
-};
 use systole_api::types::{
     ListedFollowers, OrganismStatus, ThreadCancelled, ThreadEnded, WaitingCancelled, Workers,
     refuse_wide_reading,
@@ -25,6 +19,12 @@ use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_doorway::PlaceShortage;
 use systole_following::events::{ClientEvents, RecordFollower};
+use systole_hall::door_row::DoorRoute;
+use systole_hall::http_state::ApiCall;
+use systole_hall::reading::{QueryFields, RawFields};
+use systole_hall::request_refusals::{
+    check_done, read_thread, refuse_crowded, refuse_message, refuse_request, refuse_stopping,
+};
 use systole_organism::front::OrganismHandle;
 
 /// The routes of this file.

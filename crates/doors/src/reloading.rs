@@ -9,9 +9,6 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
-use super::door_row::DoorRoute;
-use super::http_state::{ApiCall, ParsedQuery};
-use super::request_refusals::{refuse_message, refuse_request, refuse_stopping};
 use crate::limits;
 pub use crate::limits::RELOAD_DRAIN;
 use systole_api::reload_types::{FailedReloadShown, ReloadFields, ReloadShown, RunBeginning};
@@ -21,6 +18,9 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::stretch_ms;
+use systole_hall::door_row::DoorRoute;
+use systole_hall::http_state::{ApiCall, ParsedQuery};
+use systole_hall::request_refusals::{refuse_message, refuse_request, refuse_stopping};
 use systole_organism::reloading::orders::{ReloadPreview, ReloadRequest, ReloadSource};
 
 /// The routes of this file.

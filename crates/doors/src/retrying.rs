@@ -10,12 +10,6 @@ use axum::extract::{Path, Query};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::door_row::DoorRoute;
-use super::http_state::{ApiCall, HttpState, ParsedQuery};
-use super::log_view::{LogMoment, MomentAsked};
-use super::reading::{QueryFields, ReadFault, find_threads};
-use super::request_refusals::{check_done, read_thread, refuse_message, refuse_request, refuse_stopping};
-use super::steering::check_note;
 use crate::limits::MOST_ENTRIES;
 use systole_api::retry_types::{AnewShown, RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
 use systole_api::types::{ApiReceipt, ApiRefusal};
@@ -23,6 +17,14 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_hall::door_row::DoorRoute;
+use systole_hall::http_state::{ApiCall, HttpState, ParsedQuery};
+use systole_hall::log_view::{LogMoment, MomentAsked};
+use systole_hall::reading::{QueryFields, ReadFault, find_threads};
+use systole_hall::request_refusals::{
+    check_done, read_thread, refuse_message, refuse_request, refuse_stopping,
+};
+use systole_hall::steering::check_note;
 use systole_organism::anew::{AnewRequest, AnewSent};
 use systole_organism::order::RetryRequest;
 use systole_organism::waiting::SenderReply;

@@ -8,17 +8,23 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::{Router, middleware};
 
-use super::door_row::{DoorRoute, DoorRow, enter_with_token};
-use super::http_state::HttpState;
-use super::{
-    a2a, acp, ag_ui, inbound, live_routes, mcp, openai, pages, reading, reloading, retrying, schedule_orders,
-    steering, waiting,
-};
+use super::{a2a, acp, ag_ui, live_routes, mcp, openai, reloading, retrying, schedule_orders};
 use systole_core::types::client::ClientDoor;
+use systole_hall::door_row::{DoorRoute, DoorRow, enter_with_token};
+use systole_hall::http_state::HttpState;
+use systole_hall::{inbound, reading, steering, waiting};
 
-/// Every door. `pages` has the paths that no other door has.
-static DOORS: [&DoorRow; 8] =
-    [&API, &a2a::DOOR, &acp::DOOR, &mcp::DOOR, &ag_ui::DOOR, &openai::DOOR, &monitoring::DOOR, &pages::DOOR];
+/// Every door. The console has the paths that no other door has.
+static DOORS: [&DoorRow; 8] = [
+    &API,
+    &a2a::DOOR,
+    &acp::DOOR,
+    &mcp::DOOR,
+    &ag_ui::DOOR,
+    &openai::DOOR,
+    &monitoring::DOOR,
+    &systole_console::DOOR,
+];
 
 /// The door for programs.
 static API: DoorRow = DoorRow {
@@ -33,7 +39,7 @@ static API: DoorRow = DoorRow {
         reloading::list_routes,
         reading::list_routes,
         reading::list_question_routes,
-        pages::signing_in::list_routes,
+        systole_console::signing_in::list_routes,
     ],
     enter: |visit| Box::pin(enter_with_token(visit, ClientDoor::V1)),
     is_described: true,
@@ -41,7 +47,7 @@ static API: DoorRow = DoorRow {
 
 /// The door that a path belongs to.
 pub(super) fn find_door(path: &str) -> &'static DoorRow {
-    DOORS.into_iter().find(|door| door.has_path(path)).unwrap_or(&pages::DOOR)
+    DOORS.into_iter().find(|door| door.has_path(path)).unwrap_or(&systole_console::DOOR)
 }
 
 /// The router of all doors. The pages forbid to store any of their answers themselves.
@@ -76,7 +82,7 @@ mod tests {
     #[test]
     fn every_path_leads_to_one_door() {
         for path in ["/", "/threads", "/v1x", "/session", "/assets/console.css", "*"] {
-            assert!(ptr::eq(find_door(path), &pages::DOOR), "{path}");
+            assert!(ptr::eq(find_door(path), &systole_console::DOOR), "{path}");
         }
         for path in ["/v1", "/v1/threads", "/v1/nothing"] {
             assert!(ptr::eq(find_door(path), &API), "{path}");

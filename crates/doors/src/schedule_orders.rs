@@ -6,12 +6,12 @@ use axum::Json;
 use axum::extract::Path;
 use axum::response::Response;
 
-use super::door_row::DoorRoute;
-use super::http_state::ApiCall;
-use super::request_refusals::{refuse_message, refuse_request, refuse_stopping};
 use systole_api::schedule_types::ScheduleChanged;
 use systole_core::types::ids::Name;
 use systole_core::types::schedule::ScheduleChange;
+use systole_hall::door_row::DoorRoute;
+use systole_hall::http_state::ApiCall;
+use systole_hall::request_refusals::{refuse_message, refuse_request, refuse_stopping};
 use systole_organism::waiting::SenderReply;
 
 /// The routes of this file.

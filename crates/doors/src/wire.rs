@@ -12,8 +12,6 @@ use std::sync::{Arc, Weak};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::inbound::{choose_key, read_subject, refuse_larger};
-use super::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::limits;
 use systole_api::types::{ApiReceipt, ApiRefusal, FileStored, MessageOutcome};
 use systole_bus::{Broker, LoginFailures, ReplyRoute, UnreadMessage, to_token};
@@ -22,6 +20,8 @@ use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::MessageBounds;
 use systole_following::outcome::{read_wait, wait_for_outcome};
+use systole_hall::inbound::{choose_key, read_subject, refuse_larger};
+use systole_hall::request_refusals::{describe_stopping, describe_unfit_request};
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
 use systole_show::columns::plain;

@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 37] = [
+pub(crate) const CRATES: [CrateArrows; 39] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -94,15 +94,41 @@ pub(crate) const CRATES: [CrateArrows; 37] = [
         TYPES_AND_RULES,
     ),
     (
+        "crates/hall",
+        &[
+            "api",
+            "core",
+            "doorway",
+            "export",
+            "following",
+            "kit",
+            "log",
+            "organism",
+            "payloads",
+            "queries",
+            "show",
+            "system",
+        ],
+        TYPES_AND_RULES,
+    ),
+    (
+        "crates/console",
+        &[
+            "api", "core", "doorway", "export", "hall", "kit", "log", "organism", "payloads", "proof",
+            "queries", "show", "system",
+        ],
+        TYPES_AND_RULES,
+    ),
+    (
         "crates/doors",
         &[
             "api",
             "bus",
+            "console",
             "core",
             "doorway",
-            "export",
-            "follow",
             "following",
+            "hall",
             "kit",
             "log",
             "organism",
@@ -131,6 +157,7 @@ pub(crate) const CRATES: [CrateArrows; 37] = [
             "export",
             "follow",
             "following",
+            "hall",
             "http",
             "judge",
             "kit",
@@ -162,7 +189,7 @@ const CORE: &str = "crates/core/src/";
 /// The only places where a foreign crate may be named.
 const FOREIGN: [(&str, &[&str]); 15] = [
     ("croner", &["crates/schedule/src/"]),
-    ("askama", &["crates/doors/src/pages/"]),
+    ("askama", &["crates/console/src/"]),
     (
         "tokio",
         &[
@@ -174,9 +201,11 @@ const FOREIGN: [(&str, &[&str]); 15] = [
             "crates/carriers/src/",
             "crates/organism/src/",
             "crates/client/src/",
+            "crates/console/src/",
             "crates/doors/src/",
             "crates/doorway/src/",
             "crates/following/src/",
+            "crates/hall/src/",
             "crates/rehearsal/src/",
             "listeners/conform/src/",
             "src/",
@@ -189,7 +218,16 @@ const FOREIGN: [(&str, &[&str]); 15] = [
         &["crates/bus/src/", "crates/log/src/nats", "crates/carriers/src/nats", "listeners/kit/src/nats/"],
     ),
     ("nkeys", &["crates/system/src/keyfiles"]),
-    ("axum", &["crates/doors/src/", "crates/doorway/src/", "crates/following/src/"]),
+    (
+        "axum",
+        &[
+            "crates/console/src/",
+            "crates/doors/src/",
+            "crates/doorway/src/",
+            "crates/following/src/",
+            "crates/hall/src/",
+        ],
+    ),
     ("clap", &["src/cli/", "listeners/conform/src/command"]),
     ("clap_complete", &["src/cli/completions"]),
     ("opentelemetry_proto", &["crates/follow/src/otlp/"]),

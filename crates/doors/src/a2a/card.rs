@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::http_state::HttpState;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_doorway::entrance::DoorAddresses;
+use systole_hall::http_state::HttpState;
 use systole_payloads::open_elements::{find_model, list_open};
 
 /// The version of the protocol.

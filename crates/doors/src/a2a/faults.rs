@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::request_refusals::describe_with_fix;
 use systole_api::rpc_codes::{A2A, RPC};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::request_refusals::describe_with_fix;
 
 /// The errors of the protocol that are given here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,10 +12,10 @@ use super::faults::{A2aFault, A2aResult};
 use super::tasks::OpenTask;
 use super::writer::TaskWriter;
 use crate::limits;
-use crate::runs::work::unread;
 use systole_doorway::SharedPlace;
 use systole_following::run_follower::RunFollower;
 use systole_following::wire_events::{WireEvent, stream_often};
+use systole_hall::runs::work::unread;
 
 /// How the binding of a client writes an update.
 pub(super) type WriteUpdate = Box<dyn Fn(Value) -> Value + Send + Sync>;

@@ -11,12 +11,12 @@ use super::faults::{A2aFault, A2aResult};
 use super::params::A2aParams;
 use super::tasks::{OpenTask, name_conversation};
 use super::writer::STATES;
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::decisions::read_log;
-use crate::runs::requests::RunRequests;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::PlacedRecord;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::decisions::read_log;
+use systole_hall::runs::requests::RunRequests;
 
 /// Where a task is in the list: when it came to its status, and the position of its message.
 type TaskPlace = (Millis, u64);

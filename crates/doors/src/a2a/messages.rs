@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::faults::{A2aFault, A2aResult, FaultKind};
 use super::params::{SentMessage, SentPart};
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::request_refusals::describe_unfit_request;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::thread_choice::fit_foreign;
+use systole_hall::http_state::HttpState;
+use systole_hall::request_refusals::describe_unfit_request;
 use systole_payloads::json_payload::build_from_json;
 use systole_payloads::open_elements::{SendableElement, find_model, list_open};
 use systole_payloads::said_files::{SaidFile, SaidMessage, SaidText, write_said};

@@ -24,12 +24,7 @@ use axum::routing::any;
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::door_row::{DoorRoute, DoorRow, DoorVisit};
-use super::http_state::{ApiCall, BodySeats, Caller, HttpState};
-use super::inbound::{self, UnreadBody};
-use super::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
 use crate::limits;
-use crate::runs::work::{finish_work, take_run_place};
 use answered::AnsweredMessages;
 use faults::{A2aFault, A2aResult, FaultKind};
 use following::WriteUpdate;
@@ -40,6 +35,11 @@ use systole_core::types::ids::{Digest, Name};
 use systole_doorway::SharedPlace;
 use systole_doorway::page_origin;
 use systole_doorway::rpc::{self, RpcIncoming};
+use systole_hall::door_row::{DoorRoute, DoorRow, DoorVisit};
+use systole_hall::http_state::{ApiCall, BodySeats, Caller, HttpState};
+use systole_hall::inbound::{self, UnreadBody};
+use systole_hall::request_refusals::{read_bearer, refuse_crowded, refuse_plainly, without_token};
+use systole_hall::runs::work::{finish_work, take_run_place};
 use tasks::OpenTask;
 
 /// The door.

@@ -12,18 +12,18 @@ use super::faults::{A2aFault, A2aResult, FaultKind};
 use super::messages::{SaidParts, write_message};
 use super::params::SentMessage;
 use super::tasks::{NAMED, OpenTask};
-use crate::http_state::HttpState;
-use crate::runs::form_answers::{FormEnd, take_answer};
-use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
-use crate::runs::sending::send_message;
-use crate::runs::steering_words::steer_thread;
-use crate::runs::work::read_blocking;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::limits::THREAD_NAME_BYTES;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::thread_choice::{ThreadName, fit_foreign};
 use systole_following::run_ids::find_run_id;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::form_answers::{FormEnd, take_answer};
+use systole_hall::runs::requests::{RunRequests, find_approvals_page, name_request};
+use systole_hall::runs::sending::send_message;
+use systole_hall::runs::steering_words::steer_thread;
+use systole_hall::runs::work::read_blocking;
 
 /// Where a message of that context goes. `None` is a new thread.
 fn read_address(context: Option<&str>) -> A2aResult<Option<String>> {

@@ -10,10 +10,6 @@ use systole_queries::transcript::Transcript;
 
 use super::faults::{A2aFault, A2aResult, FaultKind};
 use super::writer::{TaskWaits, TaskWriter};
-use crate::http_state::HttpState;
-use crate::runs::requests::{RunRequests, find_approvals_page};
-use crate::runs::sending::stop_run;
-use crate::runs::work::{read_blocking, unread};
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::PlacedRecord;
@@ -21,6 +17,10 @@ use systole_core::types::record::Header;
 use systole_core::types::thread_choice::ThreadName;
 use systole_following::run_follower::RunFollower;
 use systole_following::run_ids::read_receipt;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::requests::{RunRequests, find_approvals_page};
+use systole_hall::runs::sending::stop_run;
+use systole_hall::runs::work::{read_blocking, unread};
 
 /// How the name of a thread begins that a client has named as a context.
 pub(super) const NAMED: &str = "a2a.";

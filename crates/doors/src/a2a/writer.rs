@@ -19,11 +19,11 @@ use systole_queries::run_events::{PlacedEvent, RunEvent, RunRecord, SpokenWords,
 
 use super::messages::read_message_id;
 use crate::limits;
-use crate::runs::forms::{write_answer_form, write_approval_form};
-use crate::runs::requests::name_request;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::person::PersonRequestId;
+use systole_hall::runs::forms::{write_answer_form, write_approval_form};
+use systole_hall::runs::requests::name_request;
 
 /// The id of the artifact of a task: its answer.
 const ANSWER: &str = "answer";

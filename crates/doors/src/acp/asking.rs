@@ -10,15 +10,15 @@ use systole_queries::run_events::CallPlace;
 use super::editor::AcpEditor;
 use super::tool_calls::ToolCalls;
 use super::updates::write_update;
-use crate::runs::form_ledger::FormLedger;
-use crate::runs::forms::write_answer_form;
-use crate::runs::open_forms::{AnsweredForm, CallForms, CallName};
-use crate::runs::requests::{RunRequests, find_approvals_page, name_request};
 use systole_api::types::ApiReceipt;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
 use systole_following::run_ids::find_run_id;
+use systole_hall::runs::form_ledger::FormLedger;
+use systole_hall::runs::forms::write_answer_form;
+use systole_hall::runs::open_forms::{AnsweredForm, CallForms, CallName};
+use systole_hall::runs::requests::{RunRequests, find_approvals_page, name_request};
 use systole_system::clock::WallClock;
 
 /// The choices of a permission. What is allowed for ever is never offered: the next call is another one.

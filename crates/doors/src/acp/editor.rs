@@ -6,12 +6,12 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::memory::{EditorMemory, SessionPlace};
-use crate::http_state::{BodySeats, HttpState};
-use crate::runs::open_forms::OpenForms;
-use crate::runs::work::take_run_place;
 use systole_core::types::ids::Name;
 use systole_doorway::SharedPlace;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::http_state::{BodySeats, HttpState};
+use systole_hall::runs::open_forms::OpenForms;
+use systole_hall::runs::work::take_run_place;
 
 /// The header with the session of `systole acp`. Behind its random digits stands what the editor is able to do.
 pub(super) const SESSION: &str = "acp-session";

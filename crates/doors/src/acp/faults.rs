@@ -3,10 +3,10 @@
 use axum::response::Response;
 use serde_json::json;
 
-use crate::request_refusals::describe_with_fix;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::request_refusals::describe_with_fix;
 
 /// The answer to a request, or why it has none.
 pub(super) type AcpResult = Result<Response, RpcFault>;

@@ -18,13 +18,13 @@ use super::memory::OpenPrompt;
 use super::places::{FollowedRun, KnownPlace, SaidAnswers, write_place};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
-use crate::request_refusals::{describe_stopping, describe_unfit_request};
-use crate::runs::work::unread;
 use systole_api::rpc_codes::RPC;
 use systole_doorway::SharedPlace;
 use systole_doorway::rpc::{self, RpcFault};
 use systole_following::run_follower::RunFollower;
 use systole_following::wire_events::{ClientPlace, WireEvent, stream};
+use systole_hall::request_refusals::{describe_stopping, describe_unfit_request};
+use systole_hall::runs::work::unread;
 use systole_payloads::answers::RunFailure;
 
 /// A prompt of an editor.

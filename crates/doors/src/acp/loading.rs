@@ -18,13 +18,13 @@ use super::places::read_count;
 use super::sessions::{check_folder, read_id};
 use super::updates::{RunEnd, UpdateWriter, send_alone, write_chunk, write_update};
 use crate::limits;
-use crate::runs::requests::RunRequests;
-use crate::runs::said_threads::SaidThread;
-use crate::runs::work::unread;
 use systole_doorway::rpc;
 use systole_following::run_follower::RunFollower;
 use systole_following::run_ids::{name_run, read_receipt};
 use systole_following::wire_events::{WireEvent, answer_events, stream};
+use systole_hall::runs::requests::RunRequests;
+use systole_hall::runs::said_threads::SaidThread;
+use systole_hall::runs::work::unread;
 use systole_payloads::answers::read_question;
 
 /// The kinds of texts.

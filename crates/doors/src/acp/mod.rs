@@ -25,13 +25,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::door_row::{DoorRoute, DoorRow, enter_with_token};
-use super::http_state::{ApiCall, BodySeats, HttpState};
-use super::inbound::{self, UnreadBody};
-use super::request_refusals::{refuse_plainly, refuse_request};
-use super::runs::form_answers::FormEnd;
-use super::runs::posted_answers::take_posted;
-use super::runs::work::finish_work;
 use crate::limits;
 use asking::read_answer;
 use editor::{AcpDoor, AcpEditor, SESSION};
@@ -45,6 +38,13 @@ use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
 use systole_doorway::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use systole_following::wire_events::answer_events;
+use systole_hall::door_row::{DoorRoute, DoorRow, enter_with_token};
+use systole_hall::http_state::{ApiCall, BodySeats, HttpState};
+use systole_hall::inbound::{self, UnreadBody};
+use systole_hall::request_refusals::{refuse_plainly, refuse_request};
+use systole_hall::runs::form_answers::FormEnd;
+use systole_hall::runs::posted_answers::take_posted;
+use systole_hall::runs::work::finish_work;
 
 /// The door. Its state are the requests to editors that are open, and what it remembers for their comfort.
 pub(super) static DOOR: DoorRow = DoorRow {

@@ -11,17 +11,17 @@ use systole_organism::work_folders::{WorkFolder, list_work_folders};
 use super::editor::AcpEditor;
 use super::faults::{AcpResult, refuse_with};
 use super::params::AcpParams;
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::own_roots::read_own_roots;
-use crate::runs::said_threads::{SaidThread, find_said};
-use crate::runs::sending::stop_run;
 use systole_api::rpc_codes::RPC;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::time::Millis;
 use systole_doorway::rpc::RpcFault;
 use systole_following::run_ids::read_receipt;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::own_roots::read_own_roots;
+use systole_hall::runs::said_threads::{SaidThread, find_said};
+use systole_hall::runs::sending::stop_run;
 
 /// How the names of such threads begin.
 const NAMED: &str = "acp.";

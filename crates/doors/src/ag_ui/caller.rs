@@ -6,13 +6,13 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 
 use super::fault::RunFault;
-use crate::http_state::HttpState;
-use crate::runs::said_threads::{SaidThread, read_run_name};
-use crate::runs::sending::stop_run;
-use crate::runs::work::take_run_place;
 use systole_core::types::ids::Name;
 use systole_doorway::SharedPlace;
 use systole_following::run_ids::read_receipt;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::said_threads::{SaidThread, read_run_name};
+use systole_hall::runs::sending::stop_run;
+use systole_hall::runs::work::take_run_place;
 
 /// The parts of a path.
 pub(super) type PathParts<T> = Result<Path<T>, PathRejection>;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::caller::PathParts;
 use super::fault::RunFault;
 use super::writer::PROTOCOL;
-use crate::http_state::ApiCall;
 use systole_core::types::client::Role;
+use systole_hall::http_state::ApiCall;
 use systole_payloads::entries::find_entry;
 use systole_payloads::said_files::takes_files;
 

@@ -5,10 +5,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::wire::answer_error;
-use crate::request_refusals::{describe_with_fix, refuse_crowded, refuse_message};
 use systole_api::types::ApiRefusal;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
+use systole_hall::request_refusals::{describe_with_fix, refuse_crowded, refuse_message};
 
 /// Why there is no run.
 pub(super) enum RunFault {

@@ -13,15 +13,15 @@ use super::fault::RunFault;
 use super::interrupts::write_interrupt;
 use super::writer::{RunHead, RunWriter};
 use crate::limits;
-use crate::request_refusals::{describe_stopping, describe_unfit_request, describe_with_fix};
-use crate::runs::requests::{RunRequests, find_approvals_page};
-use crate::runs::work::unread;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::SharedPlace;
 use systole_following::run_follower::RunFollower;
 use systole_following::wire_events::{ClientPlace, EventText, WireEvent, stream};
+use systole_hall::request_refusals::{describe_stopping, describe_unfit_request, describe_with_fix};
+use systole_hall::runs::requests::{RunRequests, find_approvals_page};
+use systole_hall::runs::work::unread;
 
 /// A run of a client.
 pub(super) struct OpenRun {

@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 use super::kept_messages::MessageHead;
 use crate::limits;
-use crate::request_refusals::describe_unfit_request;
 use systole_core::types::refusal::Refusal;
 use systole_doorway::limits::REQUEST_ID_BYTES;
+use systole_hall::request_refusals::describe_unfit_request;
 use systole_payloads::said_files::{SaidFile, SaidText};
 
 /// What a state of this door has.

@@ -6,16 +6,16 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::run_events::CallPlace;
 
 use super::input::{ResumeStatus, SentResume};
-use crate::request_refusals::describe_unfit_request;
-use crate::runs::decisions::RequestDecision;
-use crate::runs::forms::{read_form, write_answer_form, write_approval_form};
-use crate::runs::requests::{name_request, read_request_name};
 use systole_api::types::DecisionOutcome;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
 use systole_following::run_ids::name_call;
+use systole_hall::request_refusals::describe_unfit_request;
+use systole_hall::runs::decisions::RequestDecision;
+use systole_hall::runs::forms::{read_form, write_answer_form, write_approval_form};
+use systole_hall::runs::requests::{name_request, read_request_name};
 use systole_payloads::open_elements;
 
 const CANCELLED: &str = "the client cancelled it";

@@ -26,13 +26,6 @@ use axum::{Extension, Json};
 use serde_json::json;
 use systole_queries::run_events::{CallPlace, RunCursor};
 
-use super::door_row::{DoorRoute, DoorRow, DoorVisit};
-use super::http_state::{ApiCall, Caller};
-use super::request_refusals::{
-    describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
-};
-use super::runs::said_threads::{SaidThread, read_run_name};
-use crate::runs::work::finish_work;
 use beginning::{AgUiDoor, begin_run, read_place};
 use caller::{PathParts, RunCaller};
 use fault::RunFault;
@@ -45,6 +38,13 @@ use systole_core::types::ports::Position;
 use systole_doorway::named_origins;
 use systole_following::run_ids::read_receipt;
 use systole_following::wire_events::{WireEvent, answer_events};
+use systole_hall::door_row::{DoorRoute, DoorRow, DoorVisit};
+use systole_hall::http_state::{ApiCall, Caller};
+use systole_hall::request_refusals::{
+    describe_unfit_address, read_bearer, refuse_crowded, refuse_plainly, without_token,
+};
+use systole_hall::runs::said_threads::{SaidThread, read_run_name};
+use systole_hall::runs::work::finish_work;
 use systole_payloads::entries::find_entry;
 use threads::{find_thread, keep_messages, refuse_unknown, write_messages, write_snapshot};
 use writer::RunHead;

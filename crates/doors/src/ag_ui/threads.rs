@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::fault::RunFault;
 use super::kept_messages::{KeptMessages, MessageRoom};
 use super::writer::PROTOCOL;
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::said_threads::{SaidThread, find_said};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_following::run_ids::name_run;
 use systole_following::wire_events::EventText;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::said_threads::{SaidThread, find_said};
 use systole_payloads::answers::{read_question, write_answer};
 use systole_queries::run_events::CallPlace;
 

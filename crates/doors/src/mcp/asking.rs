@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::elicitation::{self, ELICIT};
-use crate::http_state::HttpState;
-use crate::runs::form_answers::take_answer;
-use crate::runs::form_ledger::FormLedger;
-use crate::runs::open_forms::{AnsweredForm, CallForms};
-use crate::runs::requests::name_request;
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_doorway::rpc::RpcFault;
 use systole_following::run_ids::find_run_id;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::form_answers::take_answer;
+use systole_hall::runs::form_ledger::FormLedger;
+use systole_hall::runs::open_forms::{AnsweredForm, CallForms};
+use systole_hall::runs::requests::name_request;
 use systole_queries::persons::WaitingRequest;
 
 /// Where forms are shown.

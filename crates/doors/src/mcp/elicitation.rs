@@ -4,14 +4,14 @@ use serde_json::{Map, Value, json};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 use super::params::McpParams;
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::forms::{write_answer_form, write_approval_form};
-use crate::runs::requests::{RunRequests, name_request};
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::forms::{write_answer_form, write_approval_form};
+use systole_hall::runs::requests::{RunRequests, name_request};
 use systole_system::clock::WallClock;
 
 /// The method of a form.

@@ -31,13 +31,6 @@ use futures_core::Stream;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::door_row::{DoorRoute, DoorRow, enter_with_token};
-use super::http_state::{ApiCall, HttpState};
-use super::inbound::{self, UnreadBody};
-use super::runs::form_answers::FormEnd;
-use super::runs::open_forms::{CallForms, CallName, OpenForms};
-use super::runs::posted_answers::take_posted;
-use super::runs::work::finish_work;
 use asking::{CallAsking, FormWay};
 use call::BegunCall;
 use following::FollowedCall;
@@ -51,6 +44,13 @@ use systole_core::types::refusal::Refusal;
 use systole_doorway::page_origin;
 use systole_doorway::rpc::{self, RpcAnswer, RpcFault, RpcIncoming};
 use systole_following::run_ids::find_run_id;
+use systole_hall::door_row::{DoorRoute, DoorRow, enter_with_token};
+use systole_hall::http_state::{ApiCall, HttpState};
+use systole_hall::inbound::{self, UnreadBody};
+use systole_hall::runs::form_answers::FormEnd;
+use systole_hall::runs::open_forms::{CallForms, CallName, OpenForms};
+use systole_hall::runs::posted_answers::take_posted;
+use systole_hall::runs::work::finish_work;
 use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::limits::OPEN_CALLS;
-use crate::runs::open_forms::CallName;
 use systole_api::types::ApiReceipt;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::runs::open_forms::CallName;
 
 /// A thread, and the call in it.
 type RunName = (String, String);

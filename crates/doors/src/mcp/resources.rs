@@ -8,18 +8,18 @@ use systole_kit::file_reference;
 use systole_log::index::RootRow;
 use systole_queries::transcript::{Transcript, TranscriptTurn};
 
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::log_view::{LogMoment, MomentAsked};
-use crate::reading::ReadFault;
-use crate::record_files::find_file;
-use crate::runs::own_roots::read_own_roots;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::Record;
 use systole_doorway::rpc::RpcFault;
+use systole_hall::http_state::HttpState;
+use systole_hall::log_view::{LogMoment, MomentAsked};
+use systole_hall::reading::ReadFault;
+use systole_hall::record_files::find_file;
+use systole_hall::runs::own_roots::read_own_roots;
 use systole_payloads::answers::{describe_failure, read_question, write_answer};
 use systole_show::columns::{cut, plain};
 

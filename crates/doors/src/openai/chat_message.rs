@@ -5,9 +5,9 @@ use systole_kit::{QName, namespaces};
 
 use super::chat_request::ChatRequest;
 use super::fault::OpenaiFault;
-use crate::http_state::HttpState;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
+use systole_hall::http_state::HttpState;
 use systole_payloads::said_files::{SaidFile, SaidMessage, takes_files, write_said};
 
 /// What is before the history that a client tells of a chat that is new here.

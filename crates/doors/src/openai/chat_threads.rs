@@ -11,7 +11,6 @@ use tokio::sync::Mutex as OrderlyMutex;
 
 use super::chat_hash::{ChatHash, is_chosen};
 use super::sending_requests::SendingRequests;
-use crate::http_state::BodySeats;
 use crate::limits;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -20,6 +19,7 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::thread_choice::ThreadName;
 use systole_core::types::time::Millis;
 use systole_following::named_threads::list_named;
+use systole_hall::http_state::BodySeats;
 use systole_organism::front::OrganismHandle;
 use systole_payloads::answers::write_answer;
 use systole_queries::transcript::Transcript;

@@ -6,12 +6,12 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use super::chat_request::ChatText;
 use super::chat_threads::AskedChat;
 use super::fault::OpenaiFault;
-use crate::http_state::HttpState;
-use crate::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
-use crate::runs::requests::name_request;
 use systole_api::types::DecisionOutcome;
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonRequestId;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
+use systole_hall::runs::requests::name_request;
 
 /// Reads a message. `None` if it is no decision.
 pub(super) fn parse_decision(text: &str) -> Option<Result<RequestDecision, OpenaiFault>> {

@@ -5,9 +5,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::request_refusals::{describe_with_fix, find_status};
-use crate::runs::work::describe_later;
 use systole_core::types::refusal::Refusal;
+use systole_hall::request_refusals::{describe_with_fix, find_status};
+use systole_hall::runs::work::describe_later;
 use systole_payloads::answers::RunFailure;
 
 /// Why a request gets no answer.

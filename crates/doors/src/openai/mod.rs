@@ -26,13 +26,13 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::any;
 
-use super::door_row::{DoorRoute, DoorRow, DoorVisit};
-use super::http_state::Caller;
-use super::request_refusals::read_bearer;
 use chat_threads::ChatDoor;
 use fault::{OpenaiFault, refuse_later};
 use systole_core::types::client::ClientDoor;
 use systole_doorway::page_origin;
+use systole_hall::door_row::{DoorRoute, DoorRow, DoorVisit};
+use systole_hall::http_state::Caller;
+use systole_hall::request_refusals::read_bearer;
 
 /// The door. Its state are the threads of chats.
 pub(super) static DOOR: DoorRow = DoorRow {

@@ -8,9 +8,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::fault::OpenaiFault;
-use crate::http_state::ApiCall;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
+use systole_hall::http_state::ApiCall;
 use systole_payloads::entries::{self, list_entries};
 
 /// The entry that a model's name names.

@@ -11,14 +11,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::door_row::{DoorAnswer, DoorRoute, DoorRow, DoorVisit, enter_with_token};
-use crate::http_state::{Caller, HttpState};
-use crate::log_view::MomentAsked;
-use crate::request_refusals::refuse_message;
 use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
+use systole_hall::door_row::{VisitAnswer, DoorRoute, DoorRow, DoorVisit, enter_with_token};
+use systole_hall::http_state::{Caller, HttpState};
+use systole_hall::log_view::MomentAsked;
+use systole_hall::request_refusals::refuse_message;
 use systole_log::alarms::AlarmKind;
 use systole_queries::metrics::{MetricSource, count_behind, read_metrics, write_page};
 
@@ -38,7 +38,7 @@ fn list_routes() -> Vec<DoorRoute> {
     ]
 }
 
-fn enter(visit: DoorVisit) -> DoorAnswer {
+fn enter(visit: DoorVisit) -> VisitAnswer {
     Box::pin(async move {
         if visit.request.uri().path() == METRICS && !visit.state.keyring.are_metrics_open() {
             return enter_with_token(visit, ClientDoor::V1).await;

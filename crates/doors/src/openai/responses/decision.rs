@@ -4,9 +4,9 @@ use serde::Deserialize;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 
 use super::super::fault::OpenaiFault;
-use crate::runs::decisions::RequestDecision;
-use crate::runs::requests::{name_request, read_request_name};
 use systole_api::types::DecisionOutcome;
+use systole_hall::runs::decisions::RequestDecision;
+use systole_hall::runs::requests::{name_request, read_request_name};
 
 /// What a rejection without a reason tells the caller.
 const NO_REASON: &str = "rejected, without a reason";

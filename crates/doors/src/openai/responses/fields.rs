@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 
 use super::super::fault::OpenaiFault;
-use crate::http_state::ParsedQuery;
+use systole_hall::http_state::ParsedQuery;
 
 /// The part of a path.
 pub(super) type PathId = Result<Path<String>, PathRejection>;

@@ -22,16 +22,16 @@ use super::decision::write_request;
 use super::numbers::EventNumber;
 use super::response_id::ResponseId;
 use super::writer::{ResponseHead, ResponseWriter};
-use crate::http_state::HttpState;
 use crate::limits;
-use crate::runs::requests::RunRequests;
-use crate::runs::work::{read_blocking, unread};
 use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{PlacedRecord, Position};
 use systole_doorway::SharedPlace;
 use systole_following::run_follower::RunFollower;
 use systole_following::run_ids::read_receipt;
+use systole_hall::http_state::HttpState;
+use systole_hall::runs::requests::RunRequests;
+use systole_hall::runs::work::{read_blocking, unread};
 
 /// A response of a client.
 pub(super) struct OpenResponse {

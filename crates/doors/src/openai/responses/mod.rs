@@ -24,13 +24,13 @@ use serde_json::Value;
 
 use super::chat_threads::ChatDoor;
 use super::fault::{OpenaiFault, refuse_later};
-use crate::door_row::DoorRoute;
-use crate::http_state::ApiCall;
-use crate::runs::sending::stop_run;
 use fields::{PathId, QueryPairs, SentFields};
 use following::OpenResponse;
 use items::write_list;
 use response_id::ResponseId;
+use systole_hall::door_row::DoorRoute;
+use systole_hall::http_state::ApiCall;
+use systole_hall::runs::sending::stop_run;
 
 /// The routes. Requests are read and sent as those of chats are.
 pub(super) fn list_routes(door: &Arc<ChatDoor>) -> Vec<DoorRoute> {

@@ -23,7 +23,7 @@ use super::decision::write_request;
 use super::items::{CallItem, TextKind};
 use super::numbers::{EventNumber, PlacePart, RunPlace};
 use crate::limits;
-use crate::runs::requests::name_request;
+use systole_hall::runs::requests::name_request;
 use systole_payloads::answers::{describe_failure, write_answer, write_called};
 
 /// What is known of a response before its run begins.
