@@ -1,7 +1,7 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `lists`, `audit`, `reopen`, `threads`, `fairness`,
-//! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `pages`, `carrier`, `far`, and `peers` only if
+//! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `foreign`, `pages`, `carrier`, `far`, and `peers` only if
 //! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -21,6 +21,7 @@ mod far;
 mod far_log;
 mod find;
 mod floors;
+mod foreign;
 mod grown;
 mod hops;
 mod hostile;
@@ -44,7 +45,7 @@ type Measure = fn(&mut Table);
 
 /// The parts, in running order. The comment of each says what is measured, the floor and the variables;
 /// `docs/reference/performance.md` has them as a table.
-const PARTS: [(&str, Measure); 23] = [
+const PARTS: [(&str, Measure); 24] = [
     // durable hops, 64 and 1,024 walkers in flight, payloads of 600 bytes; the writer of the log alone | plain
     // rusqlite inserts of the same records, in batches as large as there are walkers | `HOPS` 200,000
     ("hops", hops::durable),
@@ -100,6 +101,10 @@ const PARTS: [(&str, Measure); 23] = [
     // beside 64 watchers | the same HTTP server with a constant receipt | `CALLS` 10,000; `DOOR`, a part of the name
     // of a case
     ("door", door::calls),
+    // runs through the doors for the OpenAI API, AG-UI, MCP and A2A, 8 in flight; calls beside 200 idle streams of them;
+    // the first words of a model in their streams | the same call of `/v1/messages` with `Systole-Wait`; without the
+    // streams; the same bytes over a bare TCP connection | `FOREIGN_RUNS` 2,000, `FOREIGN_CALLS` 2,000, `QUESTIONS` 10
+    ("foreign", foreign::doors),
     // calls through the HTTP door, 32 in flight, beside 64 open pages of the console | the same calls without a page |
     // `PAGES` 64, `PAGE_CALLS` 60,000
     ("pages", pages::beside),

@@ -17,10 +17,10 @@ use systole_mock_model::{MockModel, MockOptions, MockScript};
 use crate::report::{Table, median, now, sized};
 
 /// The model's first text. The head of the answer is sent earlier; this piece is held until the clock runs.
-const WORDS: &str = "First words";
+pub(crate) const WORDS: &str = "First words";
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal: the side that shows, and the side that programs write to.
 fn terminal() -> (File, OwnedFd) {
@@ -43,7 +43,7 @@ fn until_words(shown: &mut File) {
 }
 
 /// The seconds of a bare hop: bytes over TCP, which the reader writes to a terminal.
-fn bare_hop() -> f64 {
+pub(crate) fn bare_hop() -> f64 {
     let (mut shown, written) = terminal();
     let door = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut model = TcpStream::connect(door.local_addr().unwrap()).unwrap();

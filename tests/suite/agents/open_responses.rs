@@ -117,5 +117,8 @@ fn g10_each_request_of_open_responses_has_an_answer_with_all_fields_of_its_schem
     let asks = post(json!({"input": [hello]})).json;
     assert_eq!(asks["output"].as_array().unwrap().last().unwrap()["type"], "mcp_approval_request", "{asks}");
     assert!(asks["completed_at"].is_u64(), "{asks}");
+    let calls = asks["output"].as_array().unwrap().iter().filter(|item| item["type"] == "mcp_call");
+    let open: Vec<&Value> = calls.map(|item| &item["status"]).collect();
+    assert_eq!(open, ["incomplete"], "what is not over is in the next response: {asks}");
     organism.interrupt();
 }

@@ -77,8 +77,6 @@ def endure(wanted, key):
             else:
                 stream = client.responses.retrieve(id, stream=True, starting_after=number)
             for event in stream:
-                if event.type == "error":
-                    break
                 number = event.sequence_number
                 id = id or (hasattr(event, "response") and event.response.id) or None
                 if event.type == "response.output_text.delta":
@@ -91,6 +89,10 @@ def endure(wanted, key):
                     return {"texts": list(texts.values()), "final": describe(event.response)}
         except (openai.APIConnectionError, openai.InternalServerError, httpx2.TransportError):
             pass
+        except openai.APIError as error:
+            # What a stream says last, if it breaks off.
+            if type(error) is not openai.APIError:
+                raise
     raise RuntimeError("the stream has no end")
 
 

@@ -185,6 +185,20 @@ fn g10_work_in_the_background_is_asked_for_and_stopped() {
 }
 
 #[test]
+fn g10_a_stream_that_ends_with_its_organism_is_an_error_of_the_stock_library() {
+    let house = house(&[HELD], OPEN);
+    let organism = house.run();
+    let mut client = Responses::start(&house);
+    client.0.send(&json!({"stream": {"input": "Long?"}}));
+    house.mock.wait(PATIENCE, |seen| !seen.is_empty()).expect("the model is asked");
+    organism.interrupt();
+    let ended = client.end();
+    assert_eq!(ended["error"], "APIError", "{ended}");
+    assert!(ended["body"].as_str().is_some_and(|words| words.contains("the run goes on")), "{ended}");
+    house.mock.release();
+}
+
+#[test]
 fn g10_an_approval_item_decides_on_just_what_it_shows() {
     let house = house(&[SEARCHES, "{say: It is there.}", "{say: No.}"], DECIDES);
     let organism = run_with_web(&house);

@@ -63,15 +63,20 @@ impl OpenaiFault {
         json!({"code": self.code, "message": self.words})
     }
 
-    /// The same as the last event of a response.
+    /// The same as the last event of a response. The schema wants the fields beside the type, and the libraries for Python
+    /// raise only what is in `error`.
     pub(super) fn as_response_event(&self, number: u64) -> Value {
-        json!({
-            "type": "error",
-            "code": self.code,
-            "message": self.words,
-            "param": self.param,
-            "sequence_number": number,
-        })
+        let mut event = self.as_json();
+        if let Some(fields) = event.as_object_mut() {
+            fields.extend([
+                ("type".to_owned(), json!("error")),
+                ("code".to_owned(), json!(self.code)),
+                ("message".to_owned(), json!(self.words)),
+                ("param".to_owned(), json!(self.param)),
+                ("sequence_number".to_owned(), json!(number)),
+            ]);
+        }
+        event
     }
 
     /// The answer. The clients of this API repeat some requests by themselves, unless they are told that it is of no use.

@@ -22,7 +22,7 @@ mod sending_requests;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::any;
 
@@ -81,9 +81,13 @@ async fn enter_door(visit: DoorVisit) -> Response {
     next.run(request).await
 }
 
-async fn refuse_method() -> Response {
-    let words =
-        "there is no such method at this address; nothing here is changed or deleted, the log keeps it";
+async fn refuse_method(method: Method) -> Response {
+    let why = match method {
+        Method::POST => "it is read with GET",
+        Method::GET => "it is sent to with POST",
+        _ => "nothing here is changed or deleted, the log keeps it",
+    };
+    let words = format!("there is no {method} at this address; {why}");
     OpenaiFault::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words).into_answer()
 }
 

@@ -15,7 +15,7 @@ use systole_core::types::client::{ClientDoor, Role};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
-use systole_hall::door_row::{VisitAnswer, DoorRoute, DoorRow, DoorVisit, enter_with_token};
+use systole_hall::door_row::{DoorRoute, DoorRow, DoorVisit, VisitAnswer, enter_with_token};
 use systole_hall::http_state::{Caller, HttpState};
 use systole_hall::log_view::MomentAsked;
 use systole_hall::request_refusals::refuse_message;

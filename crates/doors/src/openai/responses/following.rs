@@ -149,12 +149,11 @@ impl OpenResponse {
         let work = async move {
             let _place = place;
             let mut writer = self.begin_writer();
-            let last = match self.follow(&mut writer, Some(&to_client)).await {
-                Ok(()) => Value::Null,
-                Err(fault) => writer.write_fault(&fault),
-            };
-            // A client that has left by now can ask again.
-            let _left = timeout(limits::STALLED, to_client.send(last)).await;
+            let fault = self.follow(&mut writer, Some(&to_client)).await.err();
+            for last in fault.map(|fault| writer.write_fault(&fault)).into_iter().chain([Value::Null]) {
+                // A client that has left by now can ask again.
+                let _left = timeout(limits::STALLED, to_client.send(last)).await;
+            }
         };
         let _nobody_waits = start_task(TaskKind::Run, work, async |_| ());
         Sse::new(ResponseEvents(events)).keep_alive(KeepAlive::default()).into_response()

@@ -474,7 +474,7 @@ impl ResponseWriter {
     pub(super) fn end_with_requests(&mut self, waiting: &[WaitingRequest]) {
         self.close_lost_text();
         let (position, step) = self.last;
-        let end = (position, step.saturating_add(1 + limits::SHOWN_REQUESTS as u64));
+        let mut end = (position, step.saturating_add(1 + limits::SHOWN_REQUESTS as u64));
         for (at, one) in (1..).zip(waiting.iter().take(limits::SHOWN_REQUESTS)) {
             let place = (position, step.saturating_add(at));
             let shown = (place, PlacePart::Asks.first());
@@ -496,6 +496,14 @@ impl ResponseWriter {
                 }
                 RequestSubject::Question { .. } => {}
             }
+        }
+        // The next response has what becomes of the calls that are open.
+        for (call, index) in std::mem::take(&mut self.calls).into_values() {
+            let Some(index) = index else { continue };
+            let item = call.write_item("incomplete", None, None);
+            self.add(end, 0, write_item_event("done", index, &item));
+            self.set_item(index, item);
+            end.1 = end.1.saturating_add(1);
         }
         self.status = ResponseStatus::Completed;
         self.add_end(end);
