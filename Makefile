@@ -81,7 +81,7 @@ soak: prepare-soak
 test-doors: prepare
 	@test -d "$(A2A_TCK)/tests/compatibility" || { echo 'test-doors: A2A_TCK=DIR is no checkout of a2a-tck on its line for 1.0'; exit 2; }
 	@$(CARGO) build --locked --bin systole
-	@$(or $(PYTHON),python3) tests/doors/run_a2a_tck.py $(A2A_TCK) $(abspath $(BUILT))/systole $(TARGET)/a2a-tck.txt
+	@$(or $(PYTHON),python3) tests/doors/run_a2a_tck.py $(A2A_TCK) $(abspath $(BUILT))/systole $(TARGET)/a2a-tck.txt $(TARGET)/a2a-tck.jsonl
 
 # One storm of the simulator, told whole: make seed SEED=17
 seed: prepare

@@ -163,8 +163,9 @@ impl House {
     /// The organism of `config/doors`, with the clients that only look.
     fn of_doors() -> House {
         let folder = tempfile::tempdir_in("target").unwrap();
-        let copied = Command::new("cp").args(["-r", "config/doors/.", "."]);
-        assert!(copied.arg(folder.path()).status().is_ok());
+        let mut copy = Command::new("cp");
+        let copied = copy.args(["-r", "config/doors/."]).arg(folder.path()).status().unwrap();
+        assert!(copied.success(), "the organism is copied");
         House::start(folder)
     }
 

@@ -1,9 +1,10 @@
-"""Runs the suite of A2A against the organism of config/doors: run_a2a_tck.py CHECKOUT SYSTOLE REPORT.
+"""Runs the suite of A2A against the organism of config/doors: run_a2a_tck.py CHECKOUT SYSTOLE REPORT [KEPT].
 
 CHECKOUT is the folder with the suite, on its line for 1.0, with what it needs installed for this Python. The report is one
 line for each test that is neither passed nor skipped. It is compared with a2a-tck-expected.txt beside this file: a failure
-that is not there is an error, and so is one that is there and has not happened."""
+that is not there is an error, and so is one that is there and has not happened. In KEPT stands what was sent and answered."""
 
+import json
 import os
 import pathlib
 import re
@@ -41,7 +42,7 @@ def read_report(path):
     return found
 
 
-def main(checkout, systole, report):
+def main(checkout, systole, report, kept=None):
     with tempfile.TemporaryDirectory() as folder:
         house = pathlib.Path(folder) / "doors"
         shutil.copytree(HERE.parent.parent / "config/doors", house)
@@ -55,6 +56,8 @@ def main(checkout, systole, report):
             junit = pathlib.Path(folder) / "junit.xml"
             run_suite(checkout, f"http://127.0.0.1:{proxy.server_address[1]}", junit)
             found = read_report(junit)
+            if kept:
+                pathlib.Path(kept).write_text("".join(f"{json.dumps(one)}\n" for one in proxy.kept))
         finally:
             organism.terminate()
             organism.wait()
@@ -71,4 +74,4 @@ def main(checkout, systole, report):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:4]))
+    sys.exit(main(*sys.argv[1:5]))

@@ -23,7 +23,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::person::PersonRequestId;
 use systole_hall::runs::forms::{write_answer_form, write_approval_form};
-use systole_hall::runs::requests::name_request;
+use systole_hall::runs::requests::{describe_request, name_request};
 
 /// The id of the artifact of a task: its answer.
 const ANSWER: &str = "answer";
@@ -223,7 +223,7 @@ impl TaskWriter {
     pub(super) fn set_waits(&mut self, waits: &TaskWaits<'_>) {
         let mut said = Vec::new();
         for waiting in waits.own {
-            said.push(json!({"text": waiting.lines(waiting.asked, None, false).join("\n")}));
+            said.push(json!({"text": describe_request(waiting, waiting.asked)}));
             said.push(json!({"data": write_request(waiting)}));
         }
         let others = waits.ids.iter().filter(|id| !waits.own.iter().any(|own| own.id.to_string() == **id));

@@ -18,7 +18,7 @@ use systole_following::run_ids::find_run_id;
 use systole_hall::runs::form_ledger::FormLedger;
 use systole_hall::runs::forms::write_answer_form;
 use systole_hall::runs::open_forms::{AnsweredForm, CallForms, CallName};
-use systole_hall::runs::requests::{RunRequests, find_approvals_page, name_request};
+use systole_hall::runs::requests::{RunRequests, describe_request, find_approvals_page, name_request};
 use systole_system::clock::WallClock;
 
 /// The choices of a permission. What is allowed for ever is never offered: the next call is another one.
@@ -176,7 +176,7 @@ impl AcpEditor {
 }
 
 fn describe_waiting(waiting: &WaitingRequest, remarks: &[String]) -> String {
-    let shown = waiting.lines(WallClock.now(), None, false).join("\n");
+    let shown = describe_request(waiting, WallClock.now());
     let lines: Vec<&str> = remarks.iter().map(String::as_str).chain([shown.as_str()]).collect();
     lines.join("\n\n")
 }

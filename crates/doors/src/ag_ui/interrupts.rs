@@ -15,7 +15,7 @@ use systole_following::run_ids::name_call;
 use systole_hall::request_refusals::describe_unfit_request;
 use systole_hall::runs::decisions::RequestDecision;
 use systole_hall::runs::forms::{read_form, write_answer_form, write_approval_form};
-use systole_hall::runs::requests::{name_request, read_request_name};
+use systole_hall::runs::requests::{describe_request, name_request, read_request_name};
 use systole_payloads::open_elements;
 
 const CANCELLED: &str = "the client cancelled it";
@@ -32,7 +32,7 @@ pub(super) fn write_interrupt(organism: &Composition, run: &CallPlace, waiting: 
     json!({
         "id": name_request(waiting),
         "reason": reason,
-        "message": waiting.lines(waiting.asked, None, false).join("\n"),
+        "message": describe_request(waiting, waiting.asked),
         "toolCallId": name_call(run, &place),
         "responseSchema": schema,
         "expiresAt": waiting.expires.to_string(),

@@ -11,7 +11,7 @@ use systole_core::types::ports::Clock as _;
 use systole_doorway::rpc::RpcFault;
 use systole_hall::http_state::HttpState;
 use systole_hall::runs::forms::{write_answer_form, write_approval_form};
-use systole_hall::runs::requests::{RunRequests, name_request};
+use systole_hall::runs::requests::{RunRequests, describe_request, name_request};
 use systole_system::clock::WallClock;
 
 /// The method of a form.
@@ -40,7 +40,7 @@ pub(super) fn write_form(waiting: &WaitingRequest, remarks: &[String]) -> Value 
         RequestSubject::Approval { .. } => write_approval_form(None),
         RequestSubject::Question { choices, .. } => write_answer_form(choices),
     };
-    let shown = waiting.lines(WallClock.now(), None, false).join("\n");
+    let shown = describe_request(waiting, WallClock.now());
     let lines: Vec<&str> = remarks.iter().map(String::as_str).chain([shown.as_str()]).collect();
     json!({"message": lines.join("\n\n"), "requestedSchema": schema})
 }

@@ -11,7 +11,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::person::PersonRequestId;
 use systole_hall::http_state::HttpState;
 use systole_hall::runs::decisions::{DecidedRun, DecisionPlace, RequestDecision};
-use systole_hall::runs::requests::name_request;
+use systole_hall::runs::requests::{describe_request, name_request};
 
 /// Reads a message. `None` if it is no decision.
 pub(super) fn parse_decision(text: &str) -> Option<Result<RequestDecision, OpenaiFault>> {
@@ -67,7 +67,7 @@ pub(super) fn announce_frame(waiting: &WaitingRequest) -> String {
 /// shows cannot end its frame.
 pub(super) fn write_frame(waiting: &WaitingRequest) -> String {
     let id = waiting.id;
-    let shown = waiting.lines(waiting.asked, None, false).join("\n");
+    let shown = describe_request(waiting, waiting.asked);
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let how = match &waiting.about {

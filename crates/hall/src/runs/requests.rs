@@ -12,7 +12,9 @@ use systole_api::types::ApiReceipt;
 use systole_core::types::ids::Name;
 use systole_core::types::person::{self, PersonRequestId};
 use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 use systole_doorway::entrance::DoorAddresses;
+use systole_show::layout::whole_lines;
 
 /// What waits for persons in a run.
 pub struct RunRequests {
@@ -64,6 +66,11 @@ impl RunRequests {
 pub fn find_approvals_page(DoorAddresses { bound, public }: &DoorAddresses) -> String {
     let door = public.as_ref().map_or_else(|| format!("http://{bound}"), |public| public.as_str().to_owned());
     format!("{door}/approvals")
+}
+
+/// A request as a client reads it. It is the same text whatever terminal and time zone the organism has.
+pub fn describe_request(waiting: &WaitingRequest, now: Millis) -> String {
+    whole_lines(|| waiting.lines(now, None, false).join("\n"))
 }
 
 /// The id of a request with the hash of what it shows, as `a1.00ff`: a decision under it counts for just that.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::agent::{Agent, answer, message, request, say, say_to, state};
-use crate::mcp::doors_house::{DESK, GUEST, SUITE, doors_house, run_doors};
+use crate::mcp::doors_house::{DESK, GUEST, SUITE, TOKENS, doors_house, run_doors};
 use crate::program::{Running, ask, run_file, systole};
 
 fn pay(id: &str) -> Value {
@@ -264,4 +264,25 @@ fn g14_a_context_with_too_many_messages_is_one_for_later() {
     assert_eq!(refused["error"]["code"], -32603, "what comes later is not wrong: {refused}");
     assert_eq!(refused["error"]["data"][0]["metadata"]["code"], "thread.busy", "{refused}");
     drop(organism);
+}
+
+#[test]
+fn g14_a_request_reads_the_same_whatever_terminal_the_organism_has() {
+    let folder = doors_house();
+    let on_terminal = |columns: &'static str, zone: &'static str| {
+        let terminal = [("COLUMNS", columns), ("CLICOLOR_FORCE", "1"), ("TZ", zone)];
+        Running::organism_with(folder.path(), &[&TOKENS[..], &terminal].concat())
+    };
+    let organism = on_terminal("40", "Asia/Tokyo");
+    let mut agent = Agent::new(folder.path(), SUITE);
+    let tasks = [agent.send(&pay("p1")), agent.send(&say("q1", "tck-input-required, please"))];
+    organism.interrupt();
+    let organism = on_terminal("200", "America/Lima");
+    agent.come_again(folder.path());
+    for task in tasks {
+        assert_eq!(agent.get(&task)["status"]["message"], task["status"]["message"]);
+        let text = task["status"]["message"]["parts"][0]["text"].as_str().unwrap();
+        assert!(text.lines().any(|line| line.len() > 60) && !text.contains('\u{1b}'), "{text}");
+    }
+    organism.interrupt();
 }

@@ -3,6 +3,7 @@
 mod agent;
 mod deciding;
 mod refusals;
+mod replay;
 mod storms;
 mod streams;
 mod tasks;

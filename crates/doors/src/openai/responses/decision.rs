@@ -6,7 +6,7 @@ use systole_queries::persons::{RequestSubject, WaitingRequest};
 use super::super::fault::OpenaiFault;
 use systole_api::types::DecisionOutcome;
 use systole_hall::runs::decisions::RequestDecision;
-use systole_hall::runs::requests::{name_request, read_request_name};
+use systole_hall::runs::requests::{describe_request, name_request, read_request_name};
 
 /// What a rejection without a reason tells the caller.
 const NO_REASON: &str = "rejected, without a reason";
@@ -28,7 +28,7 @@ pub(super) struct SentApproval {
 
 /// A request with all that the person has to know, and how it is decided.
 pub(super) fn write_request(waiting: &WaitingRequest) -> String {
-    let shown = waiting.lines(waiting.asked, None, false).join("\n");
+    let shown = describe_request(waiting, waiting.asked);
     let id = name_request(waiting);
     let how = match &waiting.about {
         RequestSubject::Approval { .. } => format!("Decide on {id}"),
