@@ -50,7 +50,7 @@ impl Door {
         let chat = |streams: bool| json!({"model": entry, "stream": streams, "messages": [{"role": "user", "content": text}]});
         let (path, more, body) = match self {
             Door::Messages => {
-                let words = format!("<ask xmlns=\"https://xml-pipeline.org/ns/core/v1\">{text}</ask>");
+                let words = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{text}</ask>");
                 let headers = format!("{WAITS}idempotency-key: {key}\r\n");
                 return (format!("/v1/messages?to={entry}"), headers, words);
             }
@@ -166,6 +166,13 @@ impl House {
         let mut copy = Command::new("cp");
         let copied = copy.args(["-r", "config/doors/."]).arg(folder.path()).status().unwrap();
         assert!(copied.success(), "the organism is copied");
+        // Its clients are the last section of the file.
+        let file = folder.path().join("organism.yaml");
+        let mut text = fs::read_to_string(&file).unwrap();
+        for at in 0..LOOKERS.len() {
+            text.push_str(&format!("  looker{at}: {{token_env: LOOKER_{at}}}\n"));
+        }
+        fs::write(&file, text).unwrap();
         House::start(folder)
     }
 
@@ -222,8 +229,8 @@ impl Drop for House {
 
 /// Where the organism of a folder listens.
 fn read_address(folder: &Path) -> String {
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let run = files.filter(|path| path.extension().is_some_and(|end| end == "run")).next().unwrap();
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let run = files.find(|path| path.extension().is_some_and(|end| end == "run")).unwrap();
     let run: serde_json::Value = serde_json::from_slice(&fs::read(run).unwrap()).unwrap();
     run["address"].as_str().unwrap().to_owned()
 }

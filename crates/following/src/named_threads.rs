@@ -1,4 +1,4 @@
-//! The threads of a client by the names that it gave them. They are read from the index, and never kept here.
+//! The threads of a client by the names that it gave them. They are read from the log and its index, and never kept here.
 
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
@@ -7,6 +7,7 @@ use systole_core::types::thread_choice::ThreadName;
 use systole_log::index::{IndexFile, RootSelection};
 use systole_organism::front::OrganismHandle;
 use systole_organism::indexing::ask_index;
+use systole_queries::finding;
 
 /// The threads of a client whose names begin so, the newest first.
 pub fn list_named(
@@ -33,17 +34,5 @@ pub fn find_named(
     client: &Name,
     name: &ThreadName,
 ) -> Result<Option<ThreadId>, LogFault> {
-    let (begin, client) = (Some(name.as_str().to_owned()), Some(client.to_string()));
-    let wanted = RootSelection { name: begin, client, ..RootSelection::default() };
-    let mut found = None;
-    ask_index(front.index(), &**front.reader(), &mut |index: &IndexFile| {
-        index.visit_roots(&wanted, &mut |row| {
-            let is_it = row.name == name.as_str();
-            if is_it {
-                found = ThreadId::parse(&row.thread).ok();
-            }
-            !is_it
-        })
-    })?;
-    Ok(found)
+    finding::find_named(&**front.reader(), (&front.composition().organism, client), name)
 }

@@ -86,18 +86,28 @@ impl NameOwner {
             None => read_organism(reader)?,
         };
         let absent = || NotFound::NoName(format!("{} has no thread with the name {name}", self.client));
-        let (sender, key) = (self.client.clone(), Key::parse(&name.to_string()));
-        let (organism, key) = organism.zip(key.ok()).ok_or_else(absent)?;
-        let sought = SoughtRoot { organism, sender, key, name: Some(name.clone()) };
-        for digits in 12..=64 {
-            let id = sought.find_id(digits);
-            let Some((_, first)) = reader.of_thread(&id, 1, 1)?.pop() else { break };
-            if sought.is_opened_by(&first.header.from, first.header.key.as_ref()) {
-                return Ok(id);
-            }
-        }
-        Err(absent())
+        let organism = organism.ok_or_else(absent)?;
+        find_named(reader, (&organism, &self.client), &name)?.ok_or_else(absent)
     }
+}
+
+/// The thread of that name of a client. Its id is made of the name, so nothing is searched.
+pub fn find_named(
+    reader: &dyn LogReader,
+    (organism, client): (&Name, &Name),
+    name: &ThreadName,
+) -> Result<Option<ThreadId>, LogFault> {
+    let (organism, sender) = (organism.clone(), client.clone());
+    let Ok(key) = Key::parse(&name.to_string()) else { return Ok(None) };
+    let sought = SoughtRoot { organism, sender, key, name: Some(name.clone()) };
+    for digits in 12..=64 {
+        let id = sought.find_id(digits);
+        let Some((_, first)) = reader.of_thread(&id, 1, 1)?.pop() else { return Ok(None) };
+        if sought.is_opened_by(&first.header.from, first.header.key.as_ref()) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// The organism that wrote the log last.
