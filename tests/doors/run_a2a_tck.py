@@ -5,9 +5,7 @@ line for each test that is neither passed nor skipped. It is compared with a2a-t
 that is not there is an error, and so is one that is there and has not happened. In KEPT stands what was sent and answered."""
 
 import json
-import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +14,7 @@ import threading
 import xml.etree.ElementTree as ET
 
 import steering_proxy
-
-HERE = pathlib.Path(__file__).resolve().parent
-TOKENS = {"SUITE_TOKEN": "suite-token-0123456789abcdef", "DESK_TOKEN": "desk-token-0123456789abcdef",
-          "GUEST_TOKEN": "guest-token-0123456789abcdef"}
+from suite_house import HERE, TOKENS, judge_report, run_organism
 
 
 def run_suite(checkout, url, report):
@@ -46,31 +41,15 @@ def main(checkout, systole, report, kept=None):
     with tempfile.TemporaryDirectory() as folder:
         house = pathlib.Path(folder) / "doors"
         shutil.copytree(HERE.parent.parent / "config/doors", house)
-        organism = subprocess.Popen([systole, "run"], cwd=house, env={**os.environ, **TOKENS},
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        try:
-            address = next(found for line in organism.stdout if (found := re.search(r"http://[\d.:]+", line)))
-            threading.Thread(target=organism.stdout.read, daemon=True).start()
-            proxy = steering_proxy.start(address.group(), TOKENS["SUITE_TOKEN"])
+        with run_organism(systole, house) as url:
+            proxy = steering_proxy.start(url, TOKENS["SUITE_TOKEN"])
             threading.Thread(target=proxy.serve_forever, daemon=True).start()
             junit = pathlib.Path(folder) / "junit.xml"
             run_suite(checkout, f"http://127.0.0.1:{proxy.server_address[1]}", junit)
             found = read_report(junit)
-            if kept:
-                pathlib.Path(kept).write_text("".join(f"{json.dumps(one)}\n" for one in proxy.kept))
-        finally:
-            organism.terminate()
-            organism.wait()
-    pathlib.Path(report).write_text("".join(f"{name}\n" for name in sorted(found["failed"])))
-    print({kind: len(names) for kind, names in found.items()})
-    lines = (HERE / "a2a-tck-expected.txt").read_text().splitlines()
-    expected = {line.split("  ")[0] for line in lines if line and not line.startswith("#")}
-    new, gone = sorted(found["failed"] - expected), sorted(expected - found["failed"])
-    for name in new:
-        print(f"fails, and is not expected to: {name}")
-    for name in gone:
-        print(f"is expected to fail, and does not: {name}")
-    return 1 if new or gone else 0
+        if kept:
+            pathlib.Path(kept).write_text("".join(f"{json.dumps(one)}\n" for one in proxy.kept))
+    return judge_report(found, "a2a-tck", report)
 
 
 if __name__ == "__main__":
