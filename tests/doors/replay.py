@@ -126,12 +126,14 @@ def main(path, address, token):
     for kept in all_kept:
         for ended, thread in running:
             if ended < kept["began"]:
-                thread.join()
+                thread.join(PATIENCE)
         thread = threading.Thread(target=replay.send, args=(kept, answered), daemon=True)
         thread.start()
         running.append((kept.get("ended", float("inf")), thread))
-    for _, thread in running:
+    for (_, thread), kept in zip(running, all_kept):
         thread.join(PATIENCE)
+        if thread.is_alive():
+            replay.wrong.append(f"{kept['method']} {kept['path']} {kept['body']}: its answer has no end")
     for wrong in replay.wrong:
         print(wrong)
     print(f"{len(all_kept)} sent, {len(replay.wrong)} with another answer")

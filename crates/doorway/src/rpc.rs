@@ -1,5 +1,5 @@
-//! JSON-RPC as MCP, ACP and A2A use it: one message in, one answer out. It reads hostile bytes, keeps the parameters as they are
-//! written, and says what is wrong with everything that it does not take.
+//! JSON-RPC as MCP, ACP and A2A use it: one message in, one answer out. It reads hostile bytes, keeps the parameters as
+//! they are written, and says what is wrong with everything that it does not take.
 
 use axum::Json;
 use axum::http::StatusCode;

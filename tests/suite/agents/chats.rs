@@ -512,6 +512,7 @@ fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
         ("POST", "/openai/v1/files", &[], 404, json!("unknown_url")),
         ("POST", "/openai/v1/conversations", &[], 400, json!("invalid_request")),
         ("DELETE", "/openai/v1/responses/resp_a", &[], 405, json!("method_not_allowed")),
+        ("POST", "/openai/v1/responses/compact", &[], 405, json!("method_not_allowed")),
         ("GET", "/openai/v1/responses/resp_a", &[], 404, json!("response_not_found")),
         ("DELETE", "/openai/v1/models/shop", &[], 405, json!("method_not_allowed")),
         ("GET", "/openai/v1/models", &[("Origin", "https://evil.example")], 403, json!("door.origin")),
@@ -520,6 +521,9 @@ fn g10_what_is_not_there_is_refused_in_the_form_of_the_api() {
         let said = ask(&run, method, path, headers, "{");
         assert_eq!((said.status, &said.json["error"]["code"]), (status, &code), "{method} {path}: {said:?}");
         assert_eq!(said.json["error"]["message"].is_string(), status != 200, "{said:?}");
+        let words = said.json["error"]["message"].as_str().unwrap_or_default();
+        let why = if method == "DELETE" { "the log keeps it" } else { "GET is taken here" };
+        assert_eq!(words.contains(why), status == 405, "{method} {path}: {words}");
     }
     organism.interrupt();
 }

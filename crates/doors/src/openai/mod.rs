@@ -83,8 +83,8 @@ async fn enter_door(visit: DoorVisit) -> Response {
 
 async fn refuse_method(method: Method) -> Response {
     let why = match method {
-        Method::POST => "it is read with GET",
-        Method::GET => "it is sent to with POST",
+        Method::POST => "GET is taken here",
+        Method::GET => "POST is taken here",
         _ => "nothing here is changed or deleted, the log keeps it",
     };
     let words = format!("there is no {method} at this address; {why}");
